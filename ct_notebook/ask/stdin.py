@@ -1,0 +1,109 @@
+"""Ask by text: a terminal's standard input, or the input box of a notebook. With a time-out in both."""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .question import Answer, Question, understood
+
+AGAIN = "Input not recognized. Try again (y/n): "
+
+POLL_S = 0.05
+
+
+class _TooLateError(Exception):
+    """Nobody answered in time."""
+
+
+def ask_terminal(question: Question) -> Answer:
+    """Ask on the terminal. A closed or absent standard input means that nobody is there."""
+    if sys.stdin is None or sys.stdin.closed:
+        return question.nobody_there()
+    return _converse(question, _terminal_line)
+
+
+def ask_kernel(question: Question, kernel: Any) -> Answer:
+    """Ask in the input box of a notebook. A client without one (nbclient, papermill) answers nothing."""
+    if not getattr(kernel, "_allow_stdin", False):
+        return question.nobody_there()
+
+    def box(prompt: str, wait_s: float | None) -> str:
+        return _kernel_line(kernel, prompt, wait_s)
+
+    return _converse(question, box)
+
+
+def _converse(question: Question, read: Callable[[str, float | None], str]) -> Answer:
+    """Ask until the answer is a yes or a no. `read` takes a prompt and the seconds left, None for ever."""
+    deadline_s = time.monotonic() + question.timeout_s if question.timeout_s else None
+    prompt = question.prompt
+    while True:
+        left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+        try:
+            go_on = understood(read(prompt, left_s))
+        except _TooLateError:
+            return question.too_late()
+        except EOFError:
+            return question.nobody_there()
+        if go_on is not None:
+            return Answer(go_on, "answered")
+        prompt = AGAIN
+
+
+def _terminal_line(prompt: str, wait_s: float | None) -> str:
+    print(prompt, end="", flush=True)  # noqa: T201 - the question is for the person at the terminal
+    if wait_s is not None:
+        try:
+            ready, _, _ = select.select([sys.stdin], [], [], wait_s)
+        except (OSError, ValueError):
+            ready = [sys.stdin]  # Windows, and streams that are no files: waits without a time-out
+        if not ready:
+            print(flush=True)  # noqa: T201 - ends the line of the prompt
+            raise _TooLateError
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+def _kernel_line(kernel: Any, prompt: str, wait_s: float | None) -> str:
+    """One line from the input box, by the protocol that `input()` itself uses, with a time-out.
+
+    The attributes are private to ipykernel. Where they are missing, `input()` asks, without a time-out.
+    """
+    import zmq  # noqa: PLC0415 - a kernel has it, a terminal may not
+
+    try:
+        session, socket, parent = kernel.session, kernel.stdin_socket, kernel.get_parent("shell")
+        ident = _asker(kernel)
+    except (AttributeError, KeyError, TypeError):
+        return input(prompt)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    while socket.poll(0):  # an answer that came too late for an earlier question
+        socket.recv_multipart(zmq.NOBLOCK)
+    session.send(socket, "input_request", {"prompt": prompt, "password": False}, parent, ident=ident)
+    deadline_s = None if wait_s is None else time.monotonic() + wait_s
+    while True:
+        # Short waits, so that an interrupt gets through on every platform.
+        if socket.poll(POLL_S * 1000):
+            _, reply = session.recv(socket, mode=zmq.NOBLOCK)
+            if reply is not None:
+                value = str(reply["content"].get("value", ""))
+                if value == "\x04":
+                    raise EOFError
+                return value
+        if deadline_s is not None and time.monotonic() >= deadline_s:
+            raise _TooLateError
+
+
+def _asker(kernel: Any) -> Any:
+    """The identity of the client that sent the running cell."""
+    of_context = getattr(kernel, "_get_shell_context_var", None)
+    if of_context is not None:  # ipykernel >= 7
+        return of_context(kernel._shell_parent_ident)  # noqa: SLF001 - nothing public tells it
+    return kernel._parent_ident["shell"]  # noqa: SLF001 - nothing public tells it

@@ -1,0 +1,726 @@
+"""A line of flags and a cell come in; a tracked cell and one plain line about it come out.
+
+`%%carbontrack FLAGS` on top of a cell is turned into a line call, `%carbontrack track FLAGS`, before IPython
+sees the cell. So the body is an ordinary cell: line numbers, `await`, the last value and "Run All" are as
+ever. A hook after the cell closes the run whatever happened. The cell magic of the same name is there for
+help and for other magics that call it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import difflib
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+from traitlets import TraitError, TraitType
+from traitlets.config import Configurable
+
+from .errors import SettingError
+from .settings import OPTIONS, Option, check_epochs, environment_name, resolve
+
+if TYPE_CHECKING:
+    from .loops import Plan, Watch
+    from .settings import Settings
+    from .tracker import CarbonTracker
+
+MAGIC = "carbontrack"
+
+COMMANDS = {
+    "status": "the figures so far",
+    "pause": "leave what follows out of the run, until resume",
+    "resume": "go on with the same run",
+    "flush": "put everything so far on disk",
+    "stop": "end the run; the training goes on without it",
+    "last": "the result of the newest run, as an object",
+    "doctor": "each sensor: found, readable, why not, and what to do about it",
+}
+"""What can stand after `%carbontrack`, and what it does."""
+
+_HEAD = re.compile(rf"%%{MAGIC}(?=\s|$)(.*)")
+"""The first line of a tracked cell. `%%carbontrack?` is a question, so a space or the end must follow."""
+
+_RUN_THE_BODY = frozenset({"capture", "time"})
+"""Magics that run their body as Python in this namespace, by way of the transformers of the shell."""
+
+_TOKEN = re.compile(r"""\s*((?:[^\s"']|"[^"]*"|'[^']*')+)""")
+
+
+# -- flags ---------------------------------------------------------------------------------------------
+
+
+class _Flags(argparse.ArgumentParser):
+    """A parser that tells what is wrong in one line and never ends the process."""
+
+    def error(self, message: str) -> Any:
+        raise _usage(message)
+
+
+def _usage(text: str) -> Any:
+    end = "" if text.endswith((".", "?")) else "."
+    return UsageError(f"%%{MAGIC}: {text}{end} The cell was not run. (%%{MAGIC}? lists the flags.)")
+
+
+def _flags() -> _Flags:
+    parser = _Flags(prog=f"%%{MAGIC}", add_help=False, allow_abbrev=False)
+    # "+": an expression may have spaces in it.
+    parser.add_argument("--epochs", nargs="+", default=None, metavar="N")
+    parser.add_argument(
+        "--no-log", action="store_const", const=None, dest="log_dir", default=argparse.SUPPRESS
+    )
+    for option in OPTIONS:
+        if not option.flag_name:
+            continue
+        if option.metavar:
+            parser.add_argument(
+                option.flag_name, dest=option.name, default=argparse.SUPPRESS, metavar=option.metavar
+            )
+        else:
+            parser.add_argument(
+                option.flag_name,
+                dest=option.name,
+                action="store_const",
+                const=not option.default,
+                default=argparse.SUPPRESS,
+            )
+    return parser
+
+
+def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
+    """Read the flags of a cell.
+
+    Parameters
+    ----------
+    line
+        What stands after `%%carbontrack`; a comment at its end is left out.
+
+    Returns
+    -------
+    epochs
+        The expression after `--epochs`, None if there is none.
+    given
+        Option name to the text of its flag.
+
+    Raises
+    ------
+    UsageError
+        A flag that does not exist or lacks its value. The text is one line.
+    """
+    words: list[str] = []
+    at = 0
+    while at < len(line.rstrip()):
+        token = _TOKEN.match(line, at)
+        if token is None:
+            msg = f"a quote is not closed: {line[at:].strip()}"
+            raise _usage(msg)
+        if token[1].startswith("#"):
+            break
+        words.append(token[1])
+        at = token.end()
+    known, unknown = _flags().parse_known_args(words)
+    if unknown:
+        flags = ["--epochs", "--no-log", *(option.flag_name for option in OPTIONS if option.flag_name)]
+        near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1, 0.6)
+        msg = f"there is no {unknown[0]}" + (f", did you mean {near[0]}?" if near else "")
+        raise _usage(msg)
+    given = {name: _unquoted(value) for name, value in vars(known).items() if name != "epochs"}
+    words = known.epochs or []
+    return (_unquoted(words[0]) if len(words) == 1 else " ".join(words) if words else None), given
+
+
+def _unquoted(value: Any) -> Any:
+    """A flag's value without the quotes around it. Quotes within it stay: `cfg["epochs"]`."""
+    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        inside = value[1:-1]
+        return value if value[0] in inside else inside
+    return value
+
+
+def help_text() -> str:
+    """What `%carbontrack?` and `%%carbontrack?` show."""
+    lines = [
+        "Power, energy and CO2eq of a training cell, while it runs.",
+        "",
+        "On top of a cell:",
+        "",
+        f"    %%{MAGIC} --epochs 50",
+        "    for epoch in range(50):",
+        "        ...",
+        "",
+        "finds the epoch loop, measures its epochs, predicts what all of them will take, and leaves a log.",
+        "The cell runs as ever. If its loop cannot be found (it is in another cell or file), mark the epochs",
+        "by `for epoch in tracker.epochs(50):` or by tracker.epoch_start() and tracker.epoch_end(); `tracker`",
+        "is there in every tracked cell.",
+        "",
+        "Flags:",
+        "",
+        *_entry("--epochs N", "Epochs of the training: a number, a variable or an expression."),
+        *_entry("--no-log", "Leave no log."),
+    ]
+    for option in OPTIONS:
+        if option.flag_name:
+            default = option.for_cell
+            told = "" if not option.metavar or default in {None, ""} else f" [{default}]"
+            lines += _entry(f"{option.flag_name} {option.metavar}".rstrip(), option.meaning + told)
+    lines += ["", f"While a cell runs or after it, %{MAGIC} and one of:", ""]
+    for name, meaning in COMMANDS.items():
+        lines += _entry(name, meaning)
+    lines += [
+        "",
+        'Defaults are set by `%config CarbonTrack.country = "DK"`, by c.CarbonTrack.country in',
+        f"ipython_config.py, or by {environment_name(OPTIONS[0])} and the like; a flag wins.",
+    ]
+    return "\n".join(lines)
+
+
+def _entry(name: str, meaning: str) -> list[str]:
+    head = f"    {name:<26}"
+    room = textwrap.wrap(meaning, 104 - 30)
+    return [head + room[0], *(" " * 30 + line for line in room[1:])]
+
+
+# -- %config -------------------------------------------------------------------------------------------
+
+_NOT_SET: Any = type("NotSet", (), {"__repr__": lambda _: "<not set>"})()
+
+
+class _Keys(dict[str, str]):
+    """Keys of sources, which no listing shows."""
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+class Value(TraitType):  # type: ignore[misc]  # traitlets is read without types
+    """An option as IPython's configuration sets it: checked there and then."""
+
+    default_value = _NOT_SET
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(help=option.meaning)
+        self._option = option
+        self.info_text = option.meaning
+
+    def validate(self, _owner: object, value: Any) -> Any:
+        """Check a value as a flag's would be."""
+        option = self._option
+        if value is _NOT_SET or (value is None and (option.default is None or option.name == "log_dir")):
+            return value
+        try:
+            checked = option.check(option.name, value)
+        except SettingError as error:
+            raise TraitError(str(error)) from None
+        return _Keys(checked) if isinstance(checked, dict) else checked
+
+
+CarbonTrack: Any = type(Configurable)(
+    "CarbonTrack",
+    (Configurable,),
+    {
+        "__doc__": "Defaults of %%carbontrack.",
+        "__module__": __name__,
+        **{option.name: Value(option).tag(config=True) for option in OPTIONS},
+    },
+)
+"""The defaults of `%%carbontrack`, one trait for each option."""
+
+
+def _configured(config: Any) -> dict[str, Any]:
+    values = {option.name: getattr(config, option.name) for option in OPTIONS}
+    return {name: value for name, value in values.items() if value is not _NOT_SET}
+
+
+# -- from a cell's text to a line call -----------------------------------------------------------------
+
+
+def as_line_call(lines: list[str]) -> list[str]:
+    """Turn the first line of a tracked cell into a line call, on the same line.
+
+    Magics below that run their body as Python go on top, as if they had been written there.
+    """
+    at = _first(lines, 0)
+    head = _HEAD.match(lines[at]) if at is not None else None
+    if at is None or head is None:
+        return lines
+    flags = head[1].strip()
+    if flags in {"--help", "-h"}:
+        return [f"get_ipython().run_line_magic({MAGIC!r}, '--help')\n"]
+    below = _first(lines, at + 1)
+    if below is not None and lines[below].startswith("%%"):
+        name, _, its_line = lines[below][2:].strip().partition(" ")
+        if name in _RUN_THE_BODY:
+            return [lines[below], lines[at], *lines[below + 1 :]]
+        if re.fullmatch(r"\w+", name):
+            body = "".join(lines[below + 1 :])
+            call = f"get_ipython().run_cell_magic({name!r}, {its_line!r}, {body!r})\n"
+            return [*lines[:at], _track(flags), *lines[at + 1 : below], call]
+    return [*lines[:at], _track(flags), *lines[at + 1 :]]
+
+
+# IPython asks whether a cell is complete after each line typed, and skips what is marked so: the first line
+# alone would look complete.
+as_line_call.has_side_effects = True  # type: ignore[attr-defined]
+
+
+def _first(lines: list[str], start: int) -> int | None:
+    """The first line from `start` that is neither blank nor a comment."""
+    for at in range(start, len(lines)):
+        text = lines[at].strip()
+        if text and not text.startswith("#"):
+            return at
+    return None
+
+
+def _track(flags: str) -> str:
+    return f"get_ipython().run_line_magic({MAGIC!r}, {('track ' + flags).rstrip()!r})\n"
+
+
+def _tracks(tree: ast.Module) -> int | None:
+    """The line of a cell's `%carbontrack track`; None if it has none."""
+    for node in tree.body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            words = [part.value for part in call.args if isinstance(part, ast.Constant)]
+            if (
+                call.func.attr == "run_line_magic"
+                and words[:1] == [MAGIC]
+                and str(words[1:2]).startswith("['track")
+            ):
+                return node.lineno
+    return None
+
+
+# -- the shell -----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Cell:
+    """A tracked cell that runs."""
+
+    tracker: CarbonTracker
+    watch: Watch
+    owner: object | None
+    settings: Settings
+    says_log: bool
+    lines_above: int
+    lines: list[str] = field(default_factory=list)
+
+
+class CellFailedError(Exception):
+    """The body of a cell failed. Its own error is shown already, so this one shows nothing."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+class Notebook:
+    """One shell with its tracked cells.
+
+    Parameters
+    ----------
+    shell
+        An IPython shell.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.config = CarbonTrack(parent=shell)
+        self._cell: _Cell | None = None
+        self._running: list[Any] = []
+        self._plan: tuple[Plan, int] | None = None
+        self._injected: object | None = None
+        self._said: set[str] = set()
+
+    # -- coming and going ------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Register everything with the shell."""
+        shell = self.shell
+
+        def carbontrack(line: str, cell: str | None = None) -> Any:
+            return self.line(line) if cell is None else self.cell(line, cell)
+
+        carbontrack.__doc__ = help_text()
+        shell.register_magic_function(carbontrack, "line_cell", MAGIC)
+        shell.input_transformers_cleanup.append(as_line_call)
+        shell.ast_transformers.append(self)
+        shell.events.register("pre_run_cell", self.before)
+        shell.events.register("post_run_cell", self.after)
+        shell.configurables.append(self.config)
+
+    def disconnect(self) -> None:
+        """Close an open run and take everything away again."""
+        shell = self.shell
+        self.close(None)
+        for kind in ("line", "cell"):
+            shell.magics_manager.magics[kind].pop(MAGIC, None)
+        _remove(shell.input_transformers_cleanup, as_line_call)
+        _remove(shell.ast_transformers, self)
+        _remove(shell.configurables, self.config)
+        for event, hook in (("pre_run_cell", self.before), ("post_run_cell", self.after)):
+            shell.events.unregister(event, hook)
+        if self._injected is not None and shell.user_ns.get("tracker") is self._injected:
+            del shell.user_ns["tracker"]
+
+    # -- around a cell ---------------------------------------------------------------------------------
+
+    def before(self, info: Any) -> None:
+        """A cell begins to run, maybe within another."""
+        self._running.append(info)
+
+    def after(self, result: Any) -> None:
+        """A cell has run. If it is the one that began the run, the run ends too."""
+        info = getattr(result, "info", None)
+        if info in self._running:
+            del self._running[self._running.index(info) :]
+        elif result is None:
+            self._running.clear()  # a cell with `await` in it was interrupted
+        cell = self._cell
+        if cell is None or (cell.owner is not None and cell.owner in self._running):
+            return
+        error = sys.exc_info()[1] if result is None else result.error_before_exec or result.error_in_exec
+        self.close(error)
+
+    def visit(self, tree: ast.Module) -> ast.Module:
+        """Have the loops of a tracked cell watched; leave every other cell as it is."""
+        line = _tracks(tree)
+        if line is None:
+            return tree
+        from .loops import Plan, plan_of  # noqa: PLC0415 - only tracked cells need it
+
+        namespace = self.shell.user_ns
+        numbers = {name: value for name, value in namespace.items() if type(value) is int}
+        ours = "tracker" if namespace.get("tracker", self._injected) is self._injected else ""
+        original = copy.deepcopy(tree)
+        try:
+            self._plan = plan_of(tree, numbers, tracker=ours), line
+        except Exception as fault:
+            # Our fault must not stop the training: the cell runs as it is, as one epoch.
+            self._plan = Plan(), line
+            self._print(f"ct_notebook: the cell could not be read for its epoch loop ({fault!r}).")
+            return original
+        return tree
+
+    def close(self, error: BaseException | None) -> None:
+        """End the run of the tracked cell, if there is one, and say what it was."""
+        cell, self._cell = self._cell, None
+        if cell is None:
+            return
+        from .loops import LOOPS  # noqa: PLC0415 - loaded by the cell already
+
+        LOOPS.close()
+        watch = cell.watch
+        if error is not None and type(error).__name__ == "CancelledError":
+            error = KeyboardInterrupt()  # how an interrupt ends a cell with `await` in it
+        if watch.fault is not None:
+            cell.tracker.note(f"The tracker made a mistake and went on: {watch.fault!r}")
+        irregular = self._story(cell)
+        for text in irregular[1:]:
+            cell.tracker.note(text)
+        run = cell.tracker.finish(error=error)
+        if run.log_paths and cell.says_log and "log" not in self._said:
+            self._said.add("log")
+            folder = os.path.dirname(run.log_paths[0])  # noqa: PTH120 - a text for people
+            cell.lines.append(f"logs are in {folder} (--no-log leaves none; said once).")
+        if cell.settings.verbose:
+            for text in (*irregular, *cell.lines):
+                self._print(f"ct_notebook: {text}")
+
+    def _story(self, cell: _Cell) -> list[str]:
+        """How the epochs were found, and what about them is not as declared."""
+        from .loops import many  # noqa: PLC0415 - loaded by the cell already
+
+        watch, tracker = cell.watch, cell.tracker
+        loop, seen, declared = watch.loop, tracker.epochs_seen, cell.settings.epochs
+
+        def place(line: int, function: str) -> str:
+            return f"line {line + cell.lines_above}" + (f", in {function}()" if function else "")
+
+        if loop is None:
+            if not tracker.epochs_seen and not tracker.marked_by_hand:
+                by_hand = f"for epoch in tracker.epochs({declared or 'n'})"
+                return [
+                    f"no epoch loop was found, so the cell was measured as one epoch. (By hand: {by_hand})"
+                ]
+            told = [f"epochs were marked by hand ({seen})."]
+        else:
+            length = "of unknown length" if watch.length is None else f"{watch.length} epochs"
+            told = [f"epoch loop found in {place(loop.line, loop.function)} ({length})."]
+            if watch.again:
+                lines = sorted({place(other.line, other.function) for other in watch.again})
+                told.append(f"A later loop of that length was not counted: {'; '.join(lines)}.")
+            if watch.handed_over and cell.tracker.active and watch.turns >= many(loop, declared):
+                told.append(f"It went on after {watch.turns} epochs; those that followed were not counted.")
+        monitored = cell.settings.monitor_epochs
+        if declared is not None and seen != declared and monitored in {-1, declared} and cell.tracker.active:
+            told.append(f"{seen} of {declared} declared epochs were seen.")
+        if watch.fault is not None and not cell.settings.ignore_errors:
+            told.append(f"The tracker made a mistake and the training went on: {watch.fault!r}")
+        return told
+
+    # -- commands --------------------------------------------------------------------------------------
+
+    def line(self, line: str) -> Any:
+        """`%carbontrack ...`."""
+        word, _, rest = line.strip().partition(" ")
+        if word == "track":
+            return self.track(rest)
+        command: Callable[[], Any] | None = getattr(self, f"_do_{word}", None) if word in COMMANDS else None
+        if command is not None and not rest.strip().split("#")[0]:
+            return command()
+        words = ", ".join(COMMANDS)
+        if word in {"--help", "-h", "help"}:
+            return self._print(help_text())
+        if not word:
+            msg = f"%{MAGIC}: say which: {words}. (%{MAGIC}? explains them.)"
+        elif word.startswith("--"):
+            msg = f"%{MAGIC}: flags belong on the first line of a cell, after %%{MAGIC} with two %."
+        elif command is not None:
+            msg = f"%{MAGIC} {word} takes nothing after it."
+        else:
+            near = difflib.get_close_matches(word, COMMANDS, 1, 0.5)
+            hint = f" did you mean {near[0]}?" if near else ""
+            msg = f"%{MAGIC}: there is no {word};{hint} There are {words}."
+            msg = msg if near else msg.replace("; There", "; there")
+        raise UsageError(msg)
+
+    def cell(self, line: str, body: str) -> None:
+        """`%%carbontrack` where another magic or the user's own code calls it."""
+        if line.strip() in {"--help", "-h"}:
+            self._print(help_text())
+            return
+        if self._is_running():
+            self._say_nested()
+        else:
+            body = f"%%{MAGIC} {line}\n{body}"
+        if not self.shell.run_cell(body).success:
+            msg = "the error is shown above"
+            raise CellFailedError(msg)
+
+    def track(self, flags: str) -> None:
+        """Begin the run of the cell that this line stands in."""
+        plan, self._plan = self._plan, None
+        if self._is_running():
+            self._say_nested()
+            return
+        self.close(None)
+        settings, says_log = self._settle(flags)
+        from .loops import LOOPS, Plan, Watch  # noqa: PLC0415 - only tracked cells need it
+        from .tracker import CarbonTracker  # noqa: PLC0415 - only tracked cells need it
+
+        try:
+            tracker = CarbonTracker.for_settings(settings, show=self._print, whole=True)
+        except SettingError as error:
+            raise _usage(str(error)) from None
+        loops, line = plan or (Plan(), 1)
+        watch = Watch(tracker, loops)
+        owner = self._running[-1] if self._running else None
+        above = _lines_above(getattr(owner, "raw_cell", None), line)
+        self._cell = _Cell(tracker, watch, owner, settings, says_log, above)
+        self._inject(self._cell)
+        LOOPS.open(watch)
+        try:
+            tracker.start()
+        except Exception as fault:
+            LOOPS.close()
+            self._cell = None
+            self._print(f"ct_notebook: the run could not begin, so the cell runs without it: {fault!r}")
+            return
+
+    def _settle(self, flags: str) -> tuple[Settings, bool]:
+        """Settings of a cell, and whether the place of its logs is one that the user did not choose."""
+        epochs, given = read_flags(flags)
+        configured = _configured(self.config)
+        count = None
+        if epochs is not None:
+            try:
+                count = int(epochs) if epochs.isdecimal() else self.shell.ev(epochs)
+            except Exception as error:
+                text = str(error).splitlines() or [type(error).__name__]
+                msg = f"--epochs {epochs} cannot be worked out: {text[0]}"
+                raise _usage(msg) from None
+        try:
+            count = None if epochs is None else check_epochs(count)
+            settings = resolve(count, given, cell=True, configured=configured)
+        except SettingError as error:
+            raise _usage(str(error)) from None
+        default = next(option.for_cell for option in OPTIONS if option.name == "log_dir")
+        chosen = "log_dir" in given or "log_dir" in configured or settings.log_dir != default
+        return settings, not chosen
+
+    def _inject(self, cell: _Cell) -> None:
+        """Put `tracker` into the namespace, unless the user has one there."""
+        namespace = self.shell.user_ns
+        if namespace.get("tracker", self._injected) is self._injected:
+            namespace["tracker"] = self._injected = cell.tracker
+        elif "tracker" not in self._said:
+            self._said.add("tracker")
+            cell.lines.append(
+                "your own variable `tracker` was left alone, so ours is not there to mark epochs with."
+            )
+
+    def _is_running(self) -> bool:
+        """Whether a tracked cell is running right now, further out."""
+        cell = self._cell
+        return cell is not None and cell.owner in self._running and cell.tracker.active
+
+    def _say_nested(self) -> None:
+        self._print(
+            f"ct_notebook: %%{MAGIC} within a tracked cell: this part belongs to the run of that cell."
+        )
+
+    def _active(self) -> CarbonTracker | None:
+        module = sys.modules.get(f"{__package__}.tracker")
+        tracker: CarbonTracker | None = None if module is None else module.active()
+        if tracker is None:
+            self._print(f"ct_notebook: no run is active. (%%{MAGIC} on top of a cell begins one.)")
+        return tracker
+
+    def _do_status(self) -> None:
+        tracker = self._active()
+        if tracker is None or tracker.recording is None:
+            return
+        from .units import clock_text, fixed, kwh  # noqa: PLC0415 - few lines need it
+
+        run = tracker.run
+        by_device, seconds = tracker.recording.so_far()
+        state = "paused" if tracker.paused else "measuring"
+        declared = tracker.epochs_declared
+        of = "" if declared is None else f" of {declared}"
+        text = f"ct_notebook: {state}, {tracker.epochs_seen}{of} epochs, {clock_text(seconds)}"
+        if by_device:
+            energy_kwh = kwh(sum(by_device.values())) * run.pue.value
+            decimals = self._cell.settings.decimal_precision if self._cell else 6
+            watts = sum(tracker.recording.power_w().values())
+            text += (
+                f", {watts:.1f} W, {fixed(energy_kwh, decimals)} kWh, "
+                f"{fixed(energy_kwh * run.intensity.g_per_kwh, decimals)} g CO2eq ({run.intensity.place})"
+            )
+        self._print(text + ".")
+
+    def _do_pause(self) -> None:
+        tracker = self._active()
+        if tracker is not None:
+            self._print(f"ct_notebook: paused {'already' if tracker.paused else 'until resume'}.")
+            tracker.pause()
+
+    def _do_resume(self) -> None:
+        tracker = self._active()
+        if tracker is not None:
+            self._print("ct_notebook: measuring again." if tracker.paused else "ct_notebook: was not paused.")
+            tracker.resume()
+
+    def _do_flush(self) -> None:
+        tracker = self._active()
+        if tracker is not None:
+            tracker.flush()
+            logs = tracker.run.log_paths
+            self._print(
+                f"ct_notebook: on disk in {logs[0]}." if logs else "ct_notebook: this run has no log."
+            )
+
+    def _do_stop(self) -> None:
+        tracker = self._active()
+        if tracker is None:
+            return
+        if self._cell is not None and self._cell.tracker is tracker:
+            self.close(None)
+        else:
+            tracker.stop()
+
+    def _do_last(self) -> Any:
+        module = sys.modules.get(f"{__package__}.tracker")
+        run = None if module is None else module.last_run()
+        if run is None:
+            self._print("ct_notebook: no run has ended in this session.")
+        return run
+
+    def _do_doctor(self) -> None:
+        from .records import COMPONENTS  # noqa: PLC0415 - only here
+        from .sensors import discover  # noqa: PLC0415 - few sessions ask for it
+
+        found = discover(components=frozenset(COMPONENTS), devices_by_pid=False, simulated=None)
+        rows = [("sensor", "found", "readable", "why")]
+        remedies = []
+        for finding in found.findings:
+            yes = {True: "yes", False: "no"}
+            rows.append((finding.sensor, yes[finding.found], yes[finding.readable], finding.why))
+            remedies.append(finding.remedy)
+        self._print("\n".join(_table(rows, ["", *remedies])))
+
+    def _print(self, text: str) -> None:
+        """Put a text before the user, above a progress bar if one is being drawn."""
+        bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
+        if bars is not None and getattr(bars, "_instances", None):
+            try:
+                bars.write(text, file=sys.stdout)
+            except Exception:  # noqa: S110 - then it is printed as if there were no bar
+                pass
+            else:
+                return
+        print(text)  # noqa: T201 - this is where all text of a notebook goes through
+
+
+def _table(rows: list[tuple[str, str, str, str]], remedies: list[str]) -> Iterable[str]:
+    """Rows under each other, the long last column wrapped, what to do about it below."""
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    left = sum(widths) + 2 * len(widths)
+    room = max(30, shutil.get_terminal_size((110, 24)).columns - left)
+    for row, remedy in zip(rows, remedies, strict=True):
+        why = textwrap.wrap(row[3], room) or [""]
+        if remedy:
+            why += [f"-> {remedy}"]  # never wrapped: it is there to be copied
+        yield (
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) + "  " + why[0]
+        ).rstrip()
+        for text in why[1:]:
+            yield " " * left + text
+
+
+def _lines_above(raw_cell: str | None, track_line: int) -> int:
+    """How many lines stand above what was parsed, so that the user is told the line of the cell."""
+    lines = (raw_cell or "").splitlines()
+    heads = 0
+    for at, text in enumerate(lines, 1):
+        stripped = text.strip()
+        if stripped.startswith("%%"):
+            heads = at
+        elif stripped and not stripped.startswith("#"):
+            break
+    return max(0, heads - track_line)
+
+
+def _remove(things: list[Any], thing: object) -> None:
+    if thing in things:
+        things.remove(thing)
+
+
+_notebook: Notebook | None = None
+
+
+def load(ip: Any) -> None:
+    """Give a shell `%carbontrack`, `%%carbontrack` and `%config CarbonTrack`. Idempotent."""
+    global _notebook  # noqa: PLW0603 - a process has one shell
+    if _notebook is not None:
+        if _notebook.shell is ip:
+            return
+        _notebook.disconnect()
+    _notebook = Notebook(ip)
+    _notebook.connect()
+
+
+def unload(_ip: Any) -> None:
+    """Close an open run and leave the shell as it was found."""
+    global _notebook
+    if _notebook is not None:
+        notebook, _notebook = _notebook, None
+        notebook.disconnect()

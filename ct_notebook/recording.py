@@ -1,0 +1,366 @@
+"""One run between start and stop: marks and samples go in; a `Run`, its logs and its texts come out.
+
+It belongs to a tracker but outlives it, so that a run whose tracker was dropped still ends with its figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from types import MappingProxyType
+from typing import Literal
+
+from .account import Account, Mark
+from .forecast import forecast
+from .log import format as texts
+from .log.writer import LogWriter
+from .records import Epoch, Estimate, Intensity, Pue, Run, Sample
+from .sampler import Sampler
+from .sensors import discover
+from .sensors.simulated import Simulated
+from .settings import Settings
+from .units import grams, kwh
+
+FIRST_SAMPLE_S = 0.5
+"""How long a start waits for the first reading. Training then begins without it."""
+
+LAST_SAMPLE_S = 0.25
+"""How long an end waits for the last reading. A sensor that hangs costs this, and the tail its coverage."""
+
+LOG_S = 0.25
+"""How long an end waits for its last lines to be on disk."""
+
+INTERVAL_CAP_S = 30.0
+"""Sensors are read at least this often: a RAPL counter of 65 kJ wraps after two minutes at 500 W."""
+
+Show = Callable[[str], None]
+"""Puts a text before the user."""
+
+_told: set[str] = set()
+"""What was said once in this process and need not be said for every run."""
+
+
+class Recording:
+    """A run from its first reading to the end of its log.
+
+    Parameters
+    ----------
+    settings, intensity, pue
+        What the run is told.
+    show
+        Called with each text, in the thread that made the call that led to it.
+    clock
+        Monotonic seconds.
+    """
+
+    def __init__(
+        self, settings: Settings, intensity: Intensity, pue: Pue, show: Show, clock: Callable[[], float]
+    ) -> None:
+        found = discover(
+            components=settings.component_set,
+            devices_by_pid=settings.devices_by_pid,
+            simulated=_simulated(settings),
+        )
+        interval_s = min(settings.update_interval, INTERVAL_CAP_S)
+        self._settings = settings
+        self._show: Show | None = show
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._account = Account(found.devices, interval_s)
+        self._sampler = Sampler(found.sensors, interval_s, self._take, clock)
+        self._findings = found.findings
+        self._notes: list[str] = []
+        self._reason = ""
+        self._ended = False
+        self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
+        self._base = Run(
+            run_id=f"{os.getpid()}-{time.time_ns():x}",
+            started_at=datetime.now().astimezone(),
+            epochs_declared=settings.epochs,
+            devices=found.devices,
+            intensity=intensity,
+            pue=pue,
+            hosts=(platform.node(),),
+        )
+        self.prediction: Estimate | None = None
+        self.closed = False
+        if self._log is not None:
+            self._log.run_begins(self._base)
+        for note in found.notes:
+            self.note(note)
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Take the first reading, then count from now."""
+        self._sampler.start(FIRST_SAMPLE_S)
+        self._account.mark(self._clock(), Mark.START)
+        self._introduce()
+
+    def end(self, at_s: float) -> None:
+        """Take the last reading and settle everything up to `at_s`. Idempotent.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If it came meanwhile; everything is settled all the same.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        self._account.mark(at_s, Mark.STOP)
+        try:
+            self._sampler.finish(LAST_SAMPLE_S)
+        finally:
+            with self._lock:
+                self._write(self._account.settle(final=True))
+            if self._sampler.fault is not None:
+                self.tell(f"The tracker made a mistake and went on: {self._sampler.fault!r}")
+
+    def close(self, reason: str) -> None:
+        """Say and write what the run used, and the end of the log. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        self._reason = reason
+        try:
+            if not self._ended:
+                self.end(self._clock())
+                self.say_actual()
+        finally:
+            self.say("Finished monitoring.")
+            if self._log is not None:
+                self._log.run_ends(self.run())
+                self._log.close(LOG_S)
+                if self._log.failure:
+                    self.tell(self._log.failure)
+
+    def close_silently(self, reason: str) -> None:
+        """Close without a word: for the end of the process and for trackers that nobody holds any more."""
+        self._show = None
+        self.close(reason)
+
+    # -- marks and samples -----------------------------------------------------------------------------
+
+    def mark(self, at_s: float, mark: Mark, index: int = 0) -> None:
+        """Note that something happened. Costs a microsecond."""
+        self._account.mark(at_s, mark, index)
+
+    def wake(self) -> None:
+        """Have a sample taken soon."""
+        self._sampler.wake()
+
+    def settle(self, until_s: float, wait_s: float) -> None:
+        """Have marks up to `until_s` settled, waiting for a sample `wait_s` seconds at most."""
+        self._sampler.wake()
+        give_up_s = time.monotonic() + wait_s
+        while self._account.last_sample_s < until_s and time.monotonic() < give_up_s:
+            time.sleep(0.002)
+        with self._lock:
+            self._write(self._account.settle())
+
+    def flush(self) -> bool:
+        """Have what is settled on disk. True if it is."""
+        return self._log is None or self._log.flush(LOG_S)
+
+    def _take(self, sample: Sample) -> None:
+        """In the sampler's thread: account for a sample and log what it settles."""
+        with self._lock:
+            before = set(self._account.missing)
+            self._account.add(sample)
+            self._write(self._account.settle())
+            lost = {device: why for device, why in self._account.missing.items() if device not in before}
+        for device, why in lost.items():
+            name = next(known.name for known in self._base.devices if known.key == device)
+            self.note(f"{name} ({device}) could not be read: {why}")
+            if self._log is not None:
+                self._log.error(self._notes[-1])
+
+    def _write(self, epochs: Iterable[Epoch]) -> None:
+        if self._log is not None:
+            for epoch in epochs:
+                self._log.epoch(self._base, epoch)
+
+    # -- result ----------------------------------------------------------------------------------------
+
+    def declare(self, epochs: int) -> None:
+        """The number of epochs became known after the start."""
+        self._settings = dataclasses.replace(self._settings, epochs=epochs)
+        self._base = dataclasses.replace(self._base, epochs_declared=epochs)
+        self.detail("declared", epochs=epochs)
+
+    def predict(self) -> Estimate | None:
+        """Make the prediction that the log holds."""
+        self.prediction = self._estimate()
+        return self.prediction
+
+    def run(self) -> Run:
+        """The result so far; the final one once closed."""
+        with self._lock:
+            account = self._account
+            goal = self._settings.monitored
+            complete = sum(not epoch.partial for epoch in account.epochs)
+            return dataclasses.replace(
+                self._base,
+                epochs=tuple(account.epochs),
+                duration_s=account.duration_s,
+                paused_s=account.paused_s,
+                outside_j=MappingProxyType(dict(account.outside_j)),
+                paused_j=MappingProxyType(dict(account.paused_j)),
+                missing=MappingProxyType(dict(account.missing)),
+                estimate=self._estimate(),
+                prediction=self.prediction,
+                early_stop=self.closed and goal is not None and complete < goal,
+                closed=self.closed,
+                reason=self._reason,
+                notes=tuple(self._notes),
+                cost=MappingProxyType(
+                    {
+                        "samples": float(account.samples),
+                        "longest_gap_s": account.longest_gap_s,
+                        "cpu_s": self._sampler.cpu_s,
+                    }
+                ),
+                log_paths=() if self._log is None else tuple(str(path) for path in self._log.paths),
+            )
+
+    def so_far(self) -> tuple[dict[str, float], float]:
+        """Joules by device and seconds since the start, pauses left out, up to the newest sample."""
+        with self._lock:
+            return self._account.so_far()
+
+    def power_w(self) -> dict[str, float]:
+        """Power of each device at its newest reading. A device that is missing is absent."""
+        with self._lock:
+            newest = {device.key: self._account.curve(device.key).watts for device in self._base.devices}
+        return {key: watts for key, watts in newest.items() if watts is not None}
+
+    def _estimate(self) -> Estimate | None:
+        total = self._settings.epochs
+        with self._lock:
+            complete = [epoch for epoch in self._account.epochs if not epoch.partial]
+        if total is None or not complete:
+            return None
+        g_per_j = grams(1.0, self._base.intensity.g_per_kwh) * self._base.pue.value
+        return forecast(complete, max(total, len(complete)), g_per_j)
+
+    # -- words -----------------------------------------------------------------------------------------
+
+    def say(self, text: str, *, verbose: int = 1, logged: str | None = None) -> None:
+        """Show a text as carbontracker does, and put it into the output log (there as `logged`)."""
+        if self._log is not None:
+            self._log.output(text if logged is None else logged)
+        if self._show is not None and self._settings.verbose >= verbose:
+            self._show(f"CarbonTracker: {text}")
+
+    def tell(self, text: str) -> None:
+        """Something is wrong on our side: kept, and shown unless errors are to be ignored."""
+        self.note(text)
+        if self._log is not None:
+            self._log.error(text)
+        if self._show is not None and self._settings.verbose >= 1 and not self._settings.ignore_errors:
+            self._show(f"CarbonTracker: {text}")
+
+    def note(self, text: str) -> None:
+        """Keep a sentence for the reader of the result; once."""
+        if text not in self._notes:
+            self._notes.append(text)
+            self.detail("note", text=text)
+
+    def detail(self, kind: str, **data: object) -> None:
+        """An extra line in the standard log."""
+        if self._log is not None:
+            self._log.detail(kind, data)
+
+    def _introduce(self) -> None:
+        devices = self._base.devices
+        if devices:
+            self.say(texts.components_text(devices), verbose=2)
+        else:
+            whys = " ".join(f"{finding.sensor}: {finding.why.rstrip('.')}." for finding in self._findings)
+            self.tell(
+                f"No component can be measured (components={self._settings.components}). Training runs all "
+                f"the same, without figures. {whys}".rstrip()
+            )
+        for finding in self._findings:
+            if finding.found and not finding.readable and finding.remedy:
+                text = f"{finding.sensor}: {finding.why.rstrip('.')}. To measure it: {finding.remedy}"
+                if text in _told:
+                    self.note(text)
+                else:
+                    _told.add(text)
+                    self.tell(text)
+        if self._log is not None and self._log.failure:
+            self.tell(self._log.failure)
+
+    def say_actual(self) -> None:
+        """What the measured epochs used; the run as a whole if there was none."""
+        with self._lock:
+            if not self._account.epochs:
+                cut = self._reason in {"interrupted", "failed"}
+                self._write([self._account.as_one_epoch(partial=cut)])
+                complete, counted = None, list(self._account.epochs)
+            else:
+                counted = [epoch for epoch in self._account.epochs if not epoch.partial]
+                complete = len(counted)
+        self.say(texts.average_intensity_text(self._base.intensity), verbose=2)
+        if complete == 0:
+            self.say("No epoch was completed, so there is no consumption to report for one.")
+        else:
+            duration_s = sum(epoch.duration_s for epoch in counted)
+            self._say_consumption("Actual", complete, duration_s, sum(epoch.total_j for epoch in counted))
+
+    def say_predicted(self) -> None:
+        """What all epochs are expected to use."""
+        estimate = self.prediction
+        if estimate is not None:
+            self._say_consumption(
+                "Predicted", estimate.epochs, estimate.duration_s.value, estimate.energy_j.value
+            )
+
+    def _say_consumption(
+        self, kind: Literal["Actual", "Predicted"], epochs: int | None, duration_s: float, energy_j: float
+    ) -> None:
+        if not self._base.devices:
+            return  # there is no figure, and a 0 would be a lie
+        energy_kwh = kwh(energy_j) * self._base.pue.value
+        # A log always says what the emissions are equivalent to: carbontracker's readers need it.
+        shown, logged = (
+            texts.consumption_text(
+                kind,
+                epochs=epochs,
+                duration_s=duration_s,
+                energy_kwh=energy_kwh,
+                co2eq_g=energy_kwh * self._base.intensity.g_per_kwh,
+                precision=self._settings.decimal_precision,
+                interpretable=interpretable,
+            )
+            for interpretable in (self._settings.interpretable, True)
+        )
+        self.say(shown, logged=logged)
+
+
+def _open_log(folder: str, settings: Settings) -> LogWriter:
+    return LogWriter(
+        os.path.expanduser(folder),  # noqa: PTH111 - "~nobody" stays as it is, Path would raise
+        settings.log_file_prefix,
+        precision=settings.decimal_precision,
+    )
+
+
+def _simulated(settings: Settings) -> Simulated | None:
+    if settings.sim_cpu is None and settings.sim_gpu is None:
+        return None
+    return Simulated(
+        cpu=settings.sim_cpu,
+        cpu_tdp_w=settings.sim_cpu_tdp,
+        cpu_util=settings.sim_cpu_util,
+        gpu=settings.sim_gpu,
+        gpu_watts=settings.sim_gpu_watts,
+        gpu_util=settings.sim_gpu_util,
+    )

@@ -1,0 +1,368 @@
+"""The shared vocabulary: frozen records that flow from sensors to logs, figures and reports.
+
+Units stand in the names. What was not measured is None or absent, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from .units import J_PER_KWH, clock_text, grams
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Method = Literal["counter", "measured", "modelled", "constant", "user"]
+"""How a figure came about: an energy counter, a power gauge, a model of load, a table, or the user's word."""
+
+COMPONENTS = ("gpu", "cpu", "ram")
+"""The components a device can belong to, in the order in which logs name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One thing that draws power, as found when the run began.
+
+    Attributes
+    ----------
+    key
+        Unique within a run, stable over its length: `gpu:GPU-5f3a…`, `cpu:package-0`, `ram`.
+    component
+        `gpu`, `cpu` or `ram`. RAPL `dram` belongs to `cpu`, as carbontracker has it.
+    name
+        What the hardware calls itself. Text from outside: never markup, never a path.
+    method
+        How its energy is obtained.
+    detail
+        The same in words, for people: "NVML energy counter", "model: 2 vCPU x 0.8-4.5 W by load".
+    low, high
+        The true power is expected within `low` to `high` times the shown one.
+    counter_range_j
+        Where the counter wraps to 0, joules; None if it does not.
+    max_power_w
+        More than this between two counter readings is a reset, not energy; None if unknown.
+    """
+
+    key: str
+    component: str
+    name: str
+    method: Method
+    detail: str = ""
+    low: float = 1.0
+    high: float = 1.0
+    counter_range_j: float | None = None
+    max_power_w: float | None = None
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One device at one instant: a power, a counter, or both."""
+
+    device: str
+    component: str
+    method: Method
+    watts: float | None = None
+    counter_j: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One tick over all sensors.
+
+    Attributes
+    ----------
+    at_s
+        Monotonic clock, seconds, when the reading was taken.
+    readings
+        Those that succeeded.
+    missing
+        Device key to the reason, for those that did not. A failed sensor is missing, never 0 W.
+    """
+
+    at_s: float
+    readings: tuple[Reading, ...]
+    missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What `doctor` says of one sensor: found or not, readable or not, why, and the command that mends it."""
+
+    sensor: str
+    found: bool
+    readable: bool
+    why: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One epoch of training.
+
+    Attributes
+    ----------
+    index
+        From 1.
+    start_s, end_s
+        Monotonic clock, seconds.
+    paused_s
+        Time within the epoch during which the run was paused. It belongs to no epoch's duration.
+    energy_j
+        Device key to joules. A device that was never read in this epoch is absent.
+    covered_s
+        Device key to the seconds of this epoch that its energy stands for.
+    partial
+        True if the epoch was cut short (interrupt, exception, stop).
+    """
+
+    index: int
+    start_s: float
+    end_s: float
+    energy_j: Mapping[str, float]
+    covered_s: Mapping[str, float]
+    paused_s: float = 0.0
+    partial: bool = False
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of training in the epoch, pauses left out."""
+        return max(0.0, self.end_s - self.start_s - self.paused_s)
+
+    @property
+    def total_j(self) -> float:
+        """Joules of all devices that were measured."""
+        return sum(self.energy_j.values())
+
+    def power_w(self, device: str) -> float | None:
+        """Average power of a device over the time in which it was measured, W; None if it was not."""
+        covered_s = self.covered_s.get(device, 0.0)
+        return self.energy_j[device] / covered_s if covered_s > 0 and device in self.energy_j else None
+
+
+@dataclass(frozen=True, slots=True)
+class Intensity:
+    """The carbon intensity of electricity at a place, g CO2eq per kWh.
+
+    Attributes
+    ----------
+    zone
+        ISO 3166 alpha-2 code or grid zone; None if the place is unknown.
+    place
+        The same in words: "Denmark"; "Unknown" if it is.
+    source
+        Who says so, with licence where one is asked for.
+    time
+        Year ("2025") or instant (ISO 8601) that the figure is of; "" for a user's own figure.
+    kind
+        `lifecycle` or `direct`; "" for a user's own figure.
+    is_fallback
+        True if the place is unknown and an average over many stands in for it.
+    how
+        How the place was found: "setting", "environment", "time zone Europe/Copenhagen", …
+    """
+
+    g_per_kwh: float
+    zone: str | None
+    place: str
+    source: str
+    time: str
+    kind: Literal["lifecycle", "direct", ""]
+    is_fallback: bool = False
+    how: str = ""
+    low: float = 1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pue:
+    """Power usage effectiveness: energy of the whole data centre per energy of its computers.
+
+    It multiplies predicted and actual consumption only, never a power or an epoch's energy.
+    """
+
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Band:
+        """The same band in another unit."""
+        return Band(self.value * factor, self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the whole run will take, as seen after `made_after` epochs.
+
+    The intervals are meant to hold the true figure in 80 of 100 runs. Energy is without, emissions are
+    with PUE, as they are in the result of the run.
+    """
+
+    epochs: int
+    made_after: int
+    duration_s: Band
+    energy_j: Band
+    emissions_g: Band
+    method: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """All that a log holds, live or read from disk.
+
+    Attributes
+    ----------
+    epochs_declared
+        How many epochs the user announced; None for a cell measured as one.
+    outside_j
+        Device key to joules between `start` and `stop` that belong to no epoch and no pause.
+    paused_j
+        Device key to joules used while the run was paused.
+    missing
+        Device key to the reason, for every device that failed during the run.
+    early_stop
+        True if the run ended before the epochs that were to be monitored.
+    estimate
+        The newest; `prediction` is the one made after `epochs_before_pred`, which the log holds.
+    notes
+        What a reader should know, one sentence each.
+    cost
+        What tracking itself took: `samples`, `longest_gap_s`, `cpu_s`.
+    """
+
+    run_id: str
+    started_at: datetime
+    epochs_declared: int | None
+    devices: tuple[Device, ...]
+    intensity: Intensity
+    pue: Pue
+    epochs: tuple[Epoch, ...] = ()
+    duration_s: float = 0.0
+    paused_s: float = 0.0
+    outside_j: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    paused_j: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    estimate: Estimate | None = None
+    prediction: Estimate | None = None
+    early_stop: bool = False
+    closed: bool = False
+    reason: str = ""
+    hosts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    cost: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    log_paths: tuple[str, ...] = ()
+
+    @property
+    def complete_epochs(self) -> tuple[Epoch, ...]:
+        """The epochs that were not cut short."""
+        return tuple(epoch for epoch in self.epochs if not epoch.partial)
+
+    @property
+    def energy_by_device_j(self) -> dict[str, float]:
+        """Joules per device over the whole run, pauses left out. A device that was never read is absent."""
+        total: dict[str, float] = {}
+        for part in (*(epoch.energy_j for epoch in self.epochs), self.outside_j):
+            for device, energy_j in part.items():
+                total[device] = total.get(device, 0.0) + energy_j
+        return total
+
+    @property
+    def energy_by_component_j(self) -> dict[str, float]:
+        """Joules per component over the whole run, pauses left out."""
+        component = {device.key: device.component for device in self.devices}
+        total: dict[str, float] = {}
+        for device, energy_j in self.energy_by_device_j.items():
+            total[component[device]] = total.get(component[device], 0.0) + energy_j
+        return total
+
+    @property
+    def energy_j(self) -> Band:
+        """Joules of all devices over the whole run, before PUE, pauses left out.
+
+        The interval is the sum of the devices' own: their errors are not taken to cancel out.
+        """
+        by_device = self.energy_by_device_j
+        low = sum(by_device.get(device.key, 0.0) * device.low for device in self.devices)
+        high = sum(by_device.get(device.key, 0.0) * device.high for device in self.devices)
+        return Band(sum(by_device.values()), low, high)
+
+    @property
+    def emissions_g(self) -> Band:
+        """Grams of CO2eq of the whole run, with PUE, pauses left out."""
+        energy_j = self.energy_j
+        g_per_j = grams(1.0, self.intensity.g_per_kwh) * self.pue.value
+        return Band(
+            energy_j.value * g_per_j,
+            energy_j.low * g_per_j * self.intensity.low,
+            energy_j.high * g_per_j * self.intensity.high,
+        )
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Device key to how its energy was obtained, in words."""
+        return {device.key: f"{device.method}: {device.detail or device.name}" for device in self.devices}
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per epoch, as a pandas DataFrame.
+
+        Returns
+        -------
+        frame
+            Columns `epoch`, `start_s` (since the first epoch began), `duration_s`, `paused_s`, `partial`,
+            `energy_j`, `emissions_g` (with PUE), and for each device `<key> energy_j` and `<key> power_w`.
+            What was not measured is NaN.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        import pandas as pd  # noqa: PLC0415 - not every environment has it, and it is heavy
+
+        g_per_j = grams(1.0, self.intensity.g_per_kwh) * self.pue.value
+        began_s = self.epochs[0].start_s if self.epochs else 0.0
+        rows = []
+        for epoch in self.epochs:
+            measured = bool(epoch.energy_j)
+            row: dict[str, float | int | bool | None] = {
+                "epoch": epoch.index,
+                "start_s": epoch.start_s - began_s,
+                "duration_s": epoch.duration_s,
+                "paused_s": epoch.paused_s,
+                "partial": epoch.partial,
+                "energy_j": epoch.total_j if measured else None,
+                "emissions_g": epoch.total_j * g_per_j if measured else None,
+            }
+            for device in self.devices:
+                row[f"{device.key} energy_j"] = epoch.energy_j.get(device.key)
+                row[f"{device.key} power_w"] = epoch.power_w(device.key)
+            rows.append(row)
+        return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+    def __repr__(self) -> str:
+        """One line that can go into a paper: figures, units, how far off, where and how obtained."""
+        complete = len(self.complete_epochs)
+        of = f" of {self.epochs_declared}" if self.epochs_declared not in {None, complete} else ""
+        head = f"Run: {complete}{of} epochs, {clock_text(self.duration_s)}"
+        if not self.devices:
+            return f"{head}, nothing measured"
+        energy, emissions = self.energy_j.times(1 / J_PER_KWH), self.emissions_g
+        how = ", ".join(dict.fromkeys(f"{device.component} {device.method}" for device in self.devices))
+        place = f"{self.intensity.place} {self.intensity.time}".strip()
+        return (
+            f"{head}, {energy.value:.3g} kWh ({energy.low:.3g} to {energy.high:.3g}; {how}), "
+            f"{emissions.value:.3g} g CO2eq ({emissions.low:.3g} to {emissions.high:.3g}; "
+            f"{self.intensity.g_per_kwh:g} g/kWh {place}, PUE {self.pue.value:g})"
+        )

@@ -1,0 +1,486 @@
+"""CarbonTracker: what a training says of itself comes in, and is passed on. Wires; holds no formula."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+
+from .account import Mark
+from .errors import TrainingStopped
+from .intensity import choose_intensity, choose_pue
+from .recording import Recording, Show
+from .records import Run
+from .settings import OPTIONS, Settings, check_epochs, resolve
+
+SETTLE_S = 0.1
+"""How long a prediction or a flush waits for a reading at the end of the newest epoch."""
+
+
+_LOG_ONLY = 3
+"""More verbose than any setting: what the user sees anyway, in another form."""
+
+
+class CarbonTracker(contextlib.ContextDecorator):
+    """Measures a training run by epochs, predicts what all of it will cost, and logs both.
+
+    Used as carbontracker's class of the same name, or as a context manager, a decorator, or by
+    ``for epoch in tracker.epochs(50)``.
+
+    Parameters
+    ----------
+    epochs
+        Number of epochs of the training.
+    epochs_before_pred
+        Epochs before the prediction; -1 for all, 0 for no prediction.
+    monitor_epochs
+        Epochs that are measured; -1 for all. Neither 0 nor less than `epochs_before_pred`.
+    update_interval
+        Seconds between two readings of the sensors.
+    interpretable
+        Also say what the emissions are equivalent to.
+    stop_and_confirm
+        After the prediction, ask whether to go on. After a "no", `tracker.epochs()` and a loop under
+        `%%carbontrack` end; `epoch_start` raises `TrainingStopped`; `should_stop` is true.
+    ignore_errors
+        Keep errors of the tracker in the error log instead of showing them.
+    components
+        "all" or a list such as "gpu,cpu" out of gpu, cpu, ram.
+    devices_by_pid
+        Count only the GPUs on which this process runs.
+    log_dir
+        Folder of the log files; None for none.
+    log_file_prefix
+        Beginning of their names.
+    verbose
+        0 says nothing, 1 predictions and results, 2 also components and carbon intensity with place.
+    decimal_precision
+        Decimals of energy and emissions.
+    api_keys
+        Keys of live carbon intensity sources, by source.
+    sim_cpu, sim_cpu_tdp, sim_cpu_util
+        A simulated CPU instead of the real one: name, TDP in W, utilisation.
+    sim_gpu, sim_gpu_watts, sim_gpu_util
+        A simulated GPU instead of the real ones: name, power in W, utilisation.
+    pue
+        Power usage effectiveness; chosen by the kind of machine if None.
+    carbon_intensity
+        g CO2eq/kWh instead of a table's.
+    country
+        Whose carbon intensity counts.
+    offline
+        Never use the network.
+    confirm_timeout, on_timeout, on_headless
+        How long the question waits (s, 0 for ever); "continue" or "stop" if nobody answers or can be asked.
+
+    Raises
+    ------
+    SettingError
+        A parameter that cannot be meant. It is a ValueError.
+    """
+
+    def __init__(
+        self,
+        epochs: int | None = None,
+        epochs_before_pred: int = 1,
+        monitor_epochs: int = 1,
+        update_interval: float = 10,
+        interpretable: bool = True,  # noqa: FBT001, FBT002 - carbontracker's signature
+        stop_and_confirm: bool = False,  # noqa: FBT001, FBT002
+        ignore_errors: bool = False,  # noqa: FBT001, FBT002
+        components: str = "all",
+        devices_by_pid: bool = False,  # noqa: FBT001, FBT002
+        log_dir: str | os.PathLike[str] | None = None,
+        log_file_prefix: str = "",
+        verbose: int = 1,
+        decimal_precision: int = 6,
+        api_keys: Mapping[str, str] | None = None,
+        sim_cpu: str | None = None,
+        sim_cpu_tdp: float | None = None,
+        sim_cpu_util: float = 0.5,
+        sim_gpu: str | None = None,
+        sim_gpu_watts: float | None = None,
+        sim_gpu_util: float = 0.5,
+        *,
+        pue: float | None = None,
+        carbon_intensity: float | None = None,
+        country: str | None = None,
+        offline: bool = False,
+        confirm_timeout: float = 600,
+        on_timeout: str = "continue",
+        on_headless: str = "continue",
+    ) -> None:
+        # What equals its default counts as not given, so that CT_NOTEBOOK_* can set it.
+        values = locals()
+        given = {
+            option.name: values[option.name] for option in OPTIONS if values[option.name] != option.default
+        }
+        self._set_up(resolve(epochs, given), print)
+
+    @classmethod
+    def for_settings(cls, settings: Settings, *, show: Show = print, whole: bool = True) -> CarbonTracker:
+        """Make a tracker from settings that were resolved already, as the magic does.
+
+        Parameters
+        ----------
+        settings
+            Checked settings.
+        show
+            Takes each text that the user is to see.
+        whole
+            Measure on when the last epoch is done, until `finish`, so that what follows it is told too.
+        """
+        tracker = cls.__new__(cls)
+        tracker._set_up(settings, show)  # noqa: SLF001 - its own class
+        tracker._whole = whole  # noqa: SLF001
+        return tracker
+
+    def _set_up(self, settings: Settings, show: Show) -> None:
+        # A wrong country or PUE is told here, before anything runs.
+        self._intensity = choose_intensity(
+            carbon_intensity=settings.carbon_intensity, country=settings.country, environ=os.environ
+        )
+        self._pue = choose_pue(pue=settings.pue, environ=os.environ)
+        self._settings = settings
+        self._show = show
+        self._clock: Callable[[], float] = time.monotonic
+        self._whole = False
+        self._pid = os.getpid()
+        self._recording: Recording | None = None
+        self._finalizer: weakref.finalize[..., CarbonTracker] | None = None
+        self._index = 0
+        self._open = False
+        self._paused = False
+        self._over = False
+        self.should_stop = False
+        """True once the user chose to stop: the loop is to end."""
+        self.marked_by_hand = False
+        """True once the user's own code marked an epoch."""
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    def start(self) -> CarbonTracker:
+        """Open the sensors and begin to measure. Closes any other run of this process. Idempotent."""
+        if self._recording is not None or self._over:
+            return self
+        other = active()
+        if other is not None:
+            other.close("another run began")
+        recording = Recording(self._settings, self._intensity, self._pue, self._show, self._clock)
+        self._pid = _process.pid
+        self._recording = recording
+        self._finalizer = weakref.finalize(
+            self, _close_dropped, recording, self._pid, "the tracker was dropped without stop()"
+        )
+        _process.active = weakref.ref(self)
+        recording.begin()
+        return self
+
+    def stop(self) -> Run:
+        """End the run: last reading, consumption, end of the log. Idempotent.
+
+        Returns
+        -------
+        run
+            The result. An epoch that was still open is in it as partial.
+
+        Raises
+        ------
+        RuntimeError
+            The tracker was never started.
+        """
+        self.close("stopped")
+        return self.run
+
+    def finish(self, *, error: BaseException | None = None) -> Run:
+        """End the run of a cell or a block. If no epoch was marked, all of it is one.
+
+        Parameters
+        ----------
+        error
+            What the cell raised, if it did.
+        """
+        if error is None:
+            self.close("stopped by the user" if self.should_stop else "finished")
+        else:
+            self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+        return self.run
+
+    def close(self, reason: str) -> None:
+        """End the run once, whatever state it is in; nothing if it has not begun or is over."""
+        recording = self._recording
+        if recording is None or self._over or self._pid != _process.pid:
+            return
+        self._cut(Mark.EPOCH_CUT)
+        self._over = True
+        try:
+            recording.close(reason)
+        finally:
+            if self._finalizer is not None:
+                self._finalizer.detach()
+            if _process.active is not None and _process.active() is self:
+                _process.active = None
+            _process.last = recording
+
+    def __enter__(self) -> CarbonTracker:  # noqa: PYI034 - typing.Self needs Python 3.11
+        self._whole = True
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish(error=error)
+
+    def _recreate_cm(self) -> CarbonTracker:
+        """A decorated function is measured anew at each call."""
+        return type(self).for_settings(self._settings, show=self._show)
+
+    # -- epochs ----------------------------------------------------------------------------------------
+
+    def epoch_start(self) -> None:
+        """Say that an epoch begins.
+
+        Raises
+        ------
+        TrainingStopped
+            The user chose to stop, and a loop that is marked by hand cannot be left in another way.
+        """
+        self.marked_by_hand = True
+        if self.should_stop:
+            msg = (
+                "You chose to stop the training. (`if tracker.should_stop: break` ends a loop without this.)"
+            )
+            raise TrainingStopped(msg)
+        self.begin_epoch()
+
+    def epoch_end(self) -> None:
+        """Say that an epoch has ended."""
+        self.marked_by_hand = True
+        self.end_epoch()
+
+    def begin_epoch(self) -> None:
+        """Begin an epoch of a loop that is watched, rather than marked by hand. Never raises."""
+        if self._recording is None:
+            self.start()
+        recording = self._recording
+        if self._over or recording is None or self._pid != _process.pid:
+            return
+        if self._open:
+            # The end of the epoch before was forgotten: it ends here.
+            self.end_epoch()
+        self._index += 1
+        self._open = True
+        recording.mark(self._clock(), Mark.EPOCH_START, self._index)
+
+    def end_epoch(self) -> None:
+        """End an epoch of a loop that is watched, rather than marked by hand. Never raises."""
+        recording = self._recording
+        if self._over or not self._open or recording is None or self._pid != _process.pid:
+            return
+        now_s = self._clock()
+        self._open = False
+        recording.mark(now_s, Mark.EPOCH_END)
+        recording.wake()
+        if self._index in {self._settings.monitored, self._settings.predict_after}:
+            self._reach(recording, now_s)
+
+    def epochs(self, count: int | None = None) -> Iterator[int]:
+        """Count epochs from 0 and mark each: ``for epoch in tracker.epochs(50): …``.
+
+        Ends early if the user chose to stop. The run is closed when the loop is left, unless the tracker
+        belongs to a cell or a `with` block.
+
+        Parameters
+        ----------
+        count
+            How many; the number declared if None, and without end if none was.
+        """
+        if count is not None and self._settings.epochs is None:
+            self.declare(check_epochs(count))
+        total = self._settings.epochs if count is None else count
+        self.marked_by_hand = True
+        try:
+            for epoch in itertools.count() if total is None else range(total):
+                self.begin_epoch()
+                yield epoch
+                self.end_epoch()
+                if self.should_stop:
+                    break
+        finally:
+            # Left by `break`: the epoch was as long as the user wanted it.
+            self._cut(Mark.EPOCH_END)
+            if not self._whole:
+                self.close("stopped by the user" if self.should_stop else "finished")
+
+    def declare(self, epochs: int) -> None:
+        """Say how many epochs there will be, if that was not known before."""
+        self._settings = dataclasses.replace(self._settings, epochs=check_epochs(epochs))
+        if self._recording is not None:
+            self._recording.declare(epochs)
+
+    def _cut(self, mark: Mark) -> None:
+        """End the epoch that is open, if one is."""
+        if self._open and self._recording is not None and not self._over:
+            self._open = False
+            self._recording.mark(self._clock(), mark)
+
+    # -- in between ------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Leave what follows out of the run until `resume`. Its energy is told apart."""
+        if not self._paused:
+            self._set_paused(paused=True)
+
+    def resume(self) -> None:
+        """Go on after `pause`, in the same run and the same epoch."""
+        if self._paused:
+            self._set_paused(paused=False)
+
+    def _set_paused(self, *, paused: bool) -> None:
+        if self.active and self._recording is not None:
+            self._paused = paused
+            mark = Mark.PAUSE if paused else Mark.RESUME
+            self._recording.mark(self._clock(), mark)
+            self._recording.wake()
+            self._recording.detail(mark.value, epoch=self._index)
+
+    def flush(self) -> None:
+        """Have everything so far on disk when this returns."""
+        if self.active and self._recording is not None:
+            self._recording.settle(self._clock(), SETTLE_S)
+            self._recording.flush()
+
+    def note(self, text: str) -> None:
+        """Add a sentence to the result and the log."""
+        if self._recording is not None:
+            self._recording.note(text)
+
+    def step(self) -> None:
+        """Say that a step within an epoch passed by. Front ends push and listen here."""
+
+    # -- what is known ---------------------------------------------------------------------------------
+
+    @property
+    def run(self) -> Run:
+        """The result so far, or the final one.
+
+        Raises
+        ------
+        RuntimeError
+            The tracker was never started.
+        """
+        if self._recording is None:
+            msg = "The tracker was not started, so there is no run yet: call start() or epoch_start() first."
+            raise RuntimeError(msg)
+        return self._recording.run()
+
+    @property
+    def recording(self) -> Recording | None:
+        """Where the run is recorded, for displays; None before the start."""
+        return self._recording
+
+    @property
+    def active(self) -> bool:
+        """Whether it measures now (a pause included)."""
+        return self._recording is not None and not self._over and self._pid == _process.pid
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+        return self._paused and self.active
+
+    @property
+    def epochs_declared(self) -> int | None:
+        """The number of epochs the user announced."""
+        return self._settings.epochs
+
+    @property
+    def epochs_seen(self) -> int:
+        """The number of epochs that have ended."""
+        return self._index - self._open
+
+    def __repr__(self) -> str:
+        if self._recording is None:
+            return f"<CarbonTracker of {self._settings.epochs} epochs, not started>"
+        state = "ended" if not self.active else "paused" if self._paused else "measuring"
+        return f"<CarbonTracker, {state}, {self.epochs_seen} of {self._settings.epochs} epochs>"
+
+    # -- what is due at an epoch's end -----------------------------------------------------------------
+
+    def _reach(self, recording: Recording, now_s: float) -> None:
+        """An epoch ended after which a prediction, a question or the end is due."""
+        settings = self._settings
+        ends_here = self._index == settings.monitored and not (
+            self._whole and settings.monitored == settings.epochs
+        )
+        predicts = self._index == settings.predict_after and recording.prediction is None
+        recording.settle(now_s, SETTLE_S)
+        # As carbontracker's documentation shows it: what is known first, then what is expected.
+        if ends_here:
+            recording.end(now_s)
+            recording.say_actual()
+        if predicts:
+            recording.predict()
+            recording.say_predicted()
+            if settings.stop_and_confirm and settings.epochs != self._index:
+                self._confirm(recording)
+        if ends_here or (self.should_stop and not self._whole):
+            self.close("stopped by the user" if self.should_stop else "finished")
+
+    def _confirm(self, recording: Recording) -> None:
+        """Ask whether to go on. The wait belongs to no epoch."""
+        from .ask import Question, ask  # noqa: PLC0415 - few runs ask
+
+        settings = self._settings
+        question = Question(settings.confirm_timeout, settings.on_timeout, settings.on_headless)
+        was_paused = self._paused
+        self.pause()
+        try:
+            recording.say("Continue training (y/n)?", verbose=_LOG_ONLY)
+            answer = ask(question)
+        finally:
+            if not was_paused:
+                self.resume()
+        self.should_stop = not answer.go_on
+        recording.say(answer.words)
+
+
+class _Process:
+    """What a process knows of its runs."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.active: weakref.ref[CarbonTracker] | None = None
+        self.last: Recording | None = None
+
+    def forked(self) -> None:
+        """In a forked child: the parent's runs are not ours, so every call on them does nothing."""
+        self.pid = os.getpid()
+        self.active = None
+
+
+_process = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.forked)
+
+
+def _close_dropped(recording: Recording, pid: int, reason: str) -> None:
+    """Close the run of a tracker that is gone, or of a process that ends."""
+    if pid == _process.pid:
+        recording.close_silently(reason)
+
+
+def active() -> CarbonTracker | None:
+    """The tracker that measures in this process now; None if there is none."""
+    tracker = None if _process.active is None else _process.active()
+    return tracker if tracker is not None and tracker.active else None
+
+
+def last_run() -> Run | None:
+    """The newest run that was closed in this process; None if there was none."""
+    return None if _process.last is None else _process.last.run()

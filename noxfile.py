@@ -1,0 +1,81 @@
+"""All checks, each in an environment of its own. `python -m nox` runs what a change must pass."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import nox
+
+nox.needs_version = ">=2024.4"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["lint", "types", "tests", "tests_ipykernel629", "tests_colab", "notebooks", "bench"]
+
+TEST_TOOLS = ("pytest>=8", "nbclient", "nbformat", "numpy", "pandas", "tqdm", "cloudpickle")
+
+COLAB = (
+    # What Colab's runtime pins (googlecolab/backend-info, 2026-08): an emulation, on the packages alone.
+    "ipython==7.34.0",
+    "ipykernel==6.17.1",
+    "ipywidgets==7.7.1",
+    "jupyter_client==7.4.9",
+    "tornado==6.5.*",
+    "traitlets==5.7.1",
+    "anywidget==0.9.21",
+    "plotly==5.24.1",
+    "requests==2.32.4",
+    "setuptools",
+)
+
+COLAB_PYTHON = "3.13"
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style: ruff, everything on but what pyproject.toml names."""
+    session.install("ruff==0.17.*")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types: mypy, strict, tests included."""
+    session.install("mypy", "nox", "types-psutil", "types-requests", "pandas-stubs", *TEST_TOOLS, ".[lab]")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests on the newest of everything, with real carbontracker packages beside."""
+    session.install("ipykernel", "jupyter_client", *TEST_TOOLS, ".[lab]")
+    session.run("pytest", "-m", "not bench", "--ignore=tests/notebooks", *session.posargs)
+
+
+@nox.session
+def tests_ipykernel629(session: nox.Session) -> None:
+    """The same on the last ipykernel before 7."""
+    session.install("ipykernel==6.29.5", "jupyter_client", *TEST_TOOLS, ".")
+    session.run("pytest", "-m", "not bench and not peers", "--ignore=tests/notebooks", *session.posargs)
+
+
+@nox.session(python=COLAB_PYTHON if shutil.which(f"python{COLAB_PYTHON}") else sys.executable)
+def tests_colab(session: nox.Session) -> None:
+    """The same on Colab's pins; on its Python if the machine has it."""
+    session.install(*COLAB, *TEST_TOOLS, ".")
+    session.run("pytest", "-m", "not bench and not peers", "--ignore=tests/notebooks", *session.posargs)
+
+
+@nox.session
+def notebooks(session: nox.Session) -> None:
+    """The notebooks, executed as a reader would."""
+    # One known release of PyTorch, since a range may choose gigabytes of CUDA for a machine without a GPU.
+    session.install("ipykernel", *TEST_TOOLS, ".[lab]", "torch==2.13.0")
+    session.run("pytest", "tests/notebooks", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Ratios measured in one run: overhead, weight of loading, memory. `tests/bench/`."""
+    session.install("ipykernel", "jupyter_client", *TEST_TOOLS, ".")
+    session.run("pytest", "-m", "bench", "-s", "tests/bench", *session.posargs)

@@ -1,0 +1,152 @@
+"""Real Jupyter kernels, started with the Python that runs the tests; cells go in, all that they answer comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+PATIENCE_S = 60.0
+"""A kernel that says nothing for this long is taken for dead, so that a test fails instead of hanging."""
+
+
+@dataclass
+class Answer:
+    """What a cell answered."""
+
+    status: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    error: str = ""
+    message: str = ""
+    traceback: str = ""
+    results: list[str] = field(default_factory=list)
+    errors: int = 0
+    in_order: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All that was shown."""
+        return "\n".join((self.stdout, self.stderr, self.traceback, *self.results))
+
+
+class Kernel:
+    """A kernel and its one client."""
+
+    def __init__(self, manager: KernelManager, client: Any) -> None:
+        self.manager = manager
+        self.client = client
+
+    def send(self, code: str, *, stop_on_error: bool = True) -> str:
+        """Queue a cell and return its id, as "Run All" does with each."""
+        sent: str = self.client.execute(code, stop_on_error=stop_on_error)
+        return sent
+
+    def answer(self, sent: str) -> Answer:
+        """Wait for all that a queued cell answers."""
+        answer = Answer()
+        while True:
+            reply = self.client.get_shell_msg(timeout=PATIENCE_S)
+            if reply["parent_header"].get("msg_id") == sent:
+                answer.status = reply["content"]["status"]
+                break
+        if answer.status == "aborted":
+            return answer
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE_S)
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                return answer
+            _note(answer, kind, content)
+
+    def run(self, code: str) -> Answer:
+        """Run a cell to its end."""
+        return self.answer(self.send(code))
+
+    def wait_for(self, sent: str, text: str) -> None:
+        """Wait until a queued cell has printed `text`. What it printed up to there is gone."""
+        seen = ""
+        give_up_s = time.monotonic() + PATIENCE_S
+        while text not in seen:
+            try:
+                message = self.client.get_iopub_msg(timeout=max(0.0, give_up_s - time.monotonic()))
+            except Empty:
+                failure = f"{text!r} was never printed, only {seen!r}"
+                raise AssertionError(failure) from None
+            if message["parent_header"].get("msg_id") == sent and message["msg_type"] == "stream":
+                seen += message["content"]["text"]
+
+    def interrupt(self) -> None:
+        """Interrupt as the stop button of a front end does."""
+        self.manager.interrupt_kernel()
+
+    def value(self, expression: str) -> Any:
+        """The value of an expression in the kernel, by its repr."""
+        answer = self.run(f"print(repr({expression}))")
+        assert answer.status == "ok", answer.text
+        return eval(answer.stdout)
+
+    def reset(self) -> None:
+        """An empty namespace, for the next test."""
+        assert self.run("%reset -f").status == "ok"
+
+
+def _note(answer: Answer, kind: str, content: Mapping[str, Any]) -> None:
+    answer.in_order.append(kind)
+    if kind == "stream":
+        name = content["name"]
+        setattr(answer, name, getattr(answer, name) + content["text"])
+    elif kind == "error":
+        answer.errors += 1
+        answer.error, answer.message = content["ename"], content["evalue"]
+        answer.traceback += _plain("\n".join(content["traceback"]))
+    elif kind in {"execute_result", "display_data"}:
+        answer.results.append(content["data"].get("text/plain", ""))
+
+
+def _plain(text: str) -> str:
+    """Without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@contextmanager
+def started(folder: Path, *, load: bool = True, **environ: str) -> Iterator[Kernel]:
+    """A kernel that works in `folder`, with the extension loaded, ended afterwards."""
+    manager = KernelManager()
+    manager.kernel_spec.argv = [
+        sys.executable,
+        "-m",
+        "ipykernel_launcher",
+        "--HistoryManager.enabled=False",
+        "-f",
+        "{connection_file}",
+    ]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
+    paths = [str(REPOSITORY), inherited.get("PYTHONPATH", "")]
+    place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    manager.start_kernel(cwd=str(folder), env={**inherited, **place, **environ})
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=PATIENCE_S)
+        kernel = Kernel(manager, client)
+        if load:
+            answer = kernel.run("%load_ext ct_notebook")
+            assert (answer.status, answer.text.strip()) == ("ok", ""), answer.text
+        yield kernel
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

@@ -1,0 +1,566 @@
+"""The class in a plain process: real sampler, account and log on a small real sensor."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ct_notebook import tracker as tracker_module
+from ct_notebook.ask import Answer, Question
+from ct_notebook.errors import SettingError, TrainingStopped
+from ct_notebook.records import Finding
+from ct_notebook.sensors.base import Discovery
+from ct_notebook.tracker import CarbonTracker, active, last_run
+from ct_notebook.units import kwh
+from support.sensors import Gate, SteadySensor
+
+
+@pytest.fixture
+def sensor(monkeypatch: pytest.MonkeyPatch) -> SteadySensor:
+    """The only sensor of this machine, 100 W."""
+    found = SteadySensor("cpu:0")
+    monkeypatch.setattr("ct_notebook.recording.discover", lambda **_: Discovery((found,), ()))
+    return found
+
+
+def quiet(epochs: int | None = 3, **options: object) -> CarbonTracker:
+    options = {"monitor_epochs": -1, "verbose": 0, "country": "DK", "pue": 1.0, **options}
+    return CarbonTracker(epochs, **options)  # type: ignore[arg-type]
+
+
+def train(tracker: CarbonTracker, epochs: int, epoch_s: float = 0.03) -> None:
+    for _ in range(epochs):
+        tracker.epoch_start()
+        time.sleep(epoch_s)
+        tracker.epoch_end()
+
+
+def standard_log(folder: Path) -> str:
+    (path,) = folder.glob("*_carbontracker.log")
+    return path.read_text("utf-8")
+
+
+def output_log(folder: Path) -> str:
+    (path,) = folder.glob("*_carbontracker_output.log")
+    return path.read_text("utf-8")
+
+
+def test_the_texts_are_those_of_carbontrackers_documentation(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sensor.watts = 3_600_000.0
+    tracker = CarbonTracker(epochs=1000, carbon_intensity=100, pue=1.0)
+    train(tracker, 1)
+    lines = capsys.readouterr().out.splitlines()
+    shapes = [line.split("\t") for line in lines]
+    assert lines[0] == "CarbonTracker: "
+    assert lines[1] == "Actual consumption for 1 epoch(s):"
+    assert [shape[1] for shape in shapes[2:6]] == ["Time:", "Energy:", "CO2eq:", "This is equivalent to:"]
+    assert shapes[3][2].endswith(" kWh")
+    assert shapes[4][2].endswith(" g")
+    assert lines[6].endswith(" km travelled by car")
+    assert lines[7:9] == ["CarbonTracker: ", "Predicted consumption for 1000 epoch(s):"]
+    assert lines[-1] == "CarbonTracker: Finished monitoring."
+    energy_kwh, co2eq_g = float(shapes[3][2].split()[0]), float(shapes[4][2].split()[0])
+    assert energy_kwh == pytest.approx(tracker.run.epochs[0].duration_s, rel=1e-3)
+    assert co2eq_g == pytest.approx(100 * energy_kwh, rel=1e-3)
+    assert len(shapes[3][2].split()[0].split(".")[1]) == 6
+
+
+def test_verbose_2_adds_components_and_carbon_intensity_with_its_place(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(CarbonTracker(epochs=1, verbose=2, country="DK"), 1)
+    text = capsys.readouterr().out
+    assert "The following components were found: CPU with device(s) Test cpu:0." in text
+    assert "gCO2eq/kWh at detected location: Denmark" in text
+    assert sensor.closed
+
+
+def test_verbose_0_says_nothing(sensor: SteadySensor, capsys: pytest.CaptureFixture[str]) -> None:
+    train(quiet(2), 2)
+    assert capsys.readouterr() == ("", "")
+    assert sensor.closed
+
+
+@pytest.mark.usefixtures("sensor")
+def test_not_interpretable_is_for_the_eyes_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(CarbonTracker(epochs=1, interpretable=False, log_dir=tmp_path), 1)
+    assert "equivalent" not in capsys.readouterr().out
+    assert "This is equivalent to:" in output_log(tmp_path)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_three_finished_epochs_and_stop_are_three_epochs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = CarbonTracker(epochs=10, monitor_epochs=-1, log_dir=tmp_path)
+    train(tracker, 3)
+    run = tracker.stop()
+    assert "Actual consumption for 3 epoch(s):" in capsys.readouterr().out
+    assert len(run.epochs) == 3
+    assert run.early_stop
+    assert "Training was interrupted before all 10 epochs were monitored." in standard_log(tmp_path)
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+
+
+@pytest.mark.usefixtures("sensor")
+def test_an_open_epoch_is_partial_and_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    tracker = CarbonTracker(epochs=10, monitor_epochs=-1)
+    train(tracker, 3)
+    tracker.epoch_start()
+    run = tracker.finish(error=KeyboardInterrupt())
+    assert "Actual consumption for 3 epoch(s):" in capsys.readouterr().out
+    assert [epoch.partial for epoch in run.epochs] == [False, False, False, True]
+    assert run.early_stop
+    assert run.reason == "interrupted"
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_hundred_short_epochs_sum_to_the_whole() -> None:
+    tracker = quiet(100)
+    train(tracker, 100, epoch_s=0.001)
+    run = tracker.run
+    assert len(run.epochs) == 100
+    assert all(epoch.total_j > 0 for epoch in run.epochs)
+    whole_j = run.energy_j.value
+    parts_j = sum(epoch.total_j for epoch in run.epochs) + run.outside_j.get("cpu:0", 0.0)
+    assert parts_j == pytest.approx(whole_j, rel=1e-9)
+    assert whole_j == pytest.approx(100.0 * run.duration_s, rel=0.02)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_the_default_measures_one_epoch_and_is_then_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    tracker = CarbonTracker(epochs=5)
+    train(tracker, 5, epoch_s=0.001)
+    assert capsys.readouterr().out.count("Actual consumption") == 1
+    assert not tracker.active
+    assert not tracker.run.early_stop
+    assert tracker.run.prediction is not None
+    assert tracker.run.prediction.epochs == 5
+
+
+@pytest.mark.usefixtures("sensor")
+def test_pue_multiplies_consumption_and_not_the_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = CarbonTracker(epochs=1, pue=2.0, log_dir=tmp_path, decimal_precision=12)
+    train(tracker, 1)
+    run = tracker.run
+    shown_kwh = float(capsys.readouterr().out.split("Energy:\t")[1].split()[0])
+    assert shown_kwh == pytest.approx(2 * kwh(run.epochs[0].total_j), rel=1e-6)
+    assert "PUE coefficient of 2.0" in standard_log(tmp_path)
+    assert "for cpu: [100.00" in standard_log(tmp_path)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_pause_and_resume_keep_one_run_and_tell_the_pause_apart() -> None:
+    tracker = quiet(2)
+    tracker.epoch_start()
+    time.sleep(0.05)
+    tracker.pause()
+    tracker.pause()
+    time.sleep(0.1)
+    tracker.resume()
+    tracker.resume()
+    tracker.epoch_end()
+    train(tracker, 1)
+    run = tracker.run
+    assert len(run.epochs) == 2
+    assert run.epochs[0].paused_s >= 0.1
+    assert run.paused_j["cpu:0"] == pytest.approx(100.0 * run.paused_s, rel=0.05)
+    assert run.epochs[0].total_j == pytest.approx(100.0 * run.epochs[0].duration_s, rel=0.05)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_flush_puts_everything_so_far_on_disk(tmp_path: Path) -> None:
+    tracker = quiet(9, log_dir=tmp_path, update_interval=3600)
+    train(tracker, 2)
+    tracker.flush()
+    assert "Epoch 2:" in standard_log(tmp_path)
+    tracker.stop()
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_loop_over_epochs_is_marked_by_itself() -> None:
+    tracker = quiet(4)
+    assert list(tracker.epochs()) == [0, 1, 2, 3]
+    assert len(tracker.run.complete_epochs) == 4
+    assert tracker.run.closed
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_loop_may_say_how_many_epochs_there_are() -> None:
+    tracker = quiet(None)
+    assert len(list(tracker.epochs(3))) == 3
+    assert tracker.run.epochs_declared == 3
+    assert tracker.run.prediction is not None
+
+
+@pytest.mark.usefixtures("sensor")
+def test_leaving_the_loop_by_break_closes_the_run() -> None:
+    tracker = quiet(10)
+    for epoch in tracker.epochs():
+        if epoch == 2:
+            break
+    gc.collect()
+    assert tracker.run.closed
+    assert len(tracker.run.complete_epochs) == 3
+    assert tracker.run.early_stop
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_block_without_epochs_is_measured_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    with CarbonTracker() as tracker:
+        time.sleep(0.05)
+    (epoch,) = tracker.run.epochs
+    assert epoch.total_j == pytest.approx(100.0 * epoch.duration_s, rel=0.05)
+    assert "Actual consumption:" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("sensor")
+def test_an_exception_in_a_block_closes_the_run_and_goes_on_its_way() -> None:
+    tracker = quiet(5)
+
+    def train_and_fail() -> None:
+        with tracker:
+            train(tracker, 2)
+            tracker.epoch_start()
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        train_and_fail()
+    assert tracker.run.reason == "failed"
+    assert [epoch.partial for epoch in tracker.run.epochs] == [False, False, True]
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_decorated_function_is_measured_at_each_call() -> None:
+    seen = []
+
+    @quiet(None)
+    def step(x: int) -> int:
+        seen.append(active())
+        return x + 1
+
+    assert (step(1), step(2)) == (2, 3)
+    assert seen[0] is not seen[1]
+    assert all(tracker is not None and tracker.run.closed for tracker in seen)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_starting_another_run_closes_the_one_before() -> None:
+    first, second = quiet(5), quiet(5)
+    train(first, 2)
+    second.epoch_start()
+    assert first.run.closed
+    assert first.run.reason == "another run began"
+    assert active() is second
+    samplers = [thread for thread in threading.enumerate() if thread.name == "ct_notebook-sampler"]
+    assert len(samplers) == 1
+    second.stop()
+    assert active() is None
+    newest = last_run()
+    assert newest is not None
+    assert newest.run_id == second.run.run_id
+
+
+@pytest.mark.usefixtures("sensor")
+def test_stopping_twice_ends_once(capsys: pytest.CaptureFixture[str]) -> None:
+    tracker = CarbonTracker(5, monitor_epochs=-1)
+    train(tracker, 1)
+    first, second = tracker.stop(), tracker.stop()
+    assert first == second
+    assert capsys.readouterr().out.count("Finished monitoring.") == 1
+    tracker.epoch_start()
+    tracker.epoch_end()
+    tracker.pause()
+    tracker.flush()
+    assert tracker.run == first
+
+
+def test_a_tracker_that_never_started_says_so() -> None:
+    tracker = quiet()
+    with pytest.raises(RuntimeError, match="was not started"):
+        tracker.stop()
+    tracker.epoch_end()
+    tracker.pause()
+    tracker.flush()
+    assert not tracker.active
+    assert "not started" in repr(tracker)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_dropped_tracker_leaves_a_complete_log(tmp_path: Path) -> None:
+    tracker = quiet(9, log_dir=tmp_path)
+    train(tracker, 2)
+    del tracker
+    gc.collect()
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+    assert "Actual consumption for 2 epoch(s):" in output_log(tmp_path)
+    assert "dropped without stop()" in standard_log(tmp_path)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_forgotten_end_and_a_forgotten_start_are_mended() -> None:
+    tracker = quiet(9)
+    tracker.epoch_start()
+    tracker.epoch_start()
+    tracker.epoch_end()
+    tracker.epoch_end()
+    assert len(tracker.stop().complete_epochs) == 2
+
+
+@pytest.mark.usefixtures("sensor")
+def test_marks_may_come_from_another_thread() -> None:
+    tracker = quiet(3)
+    worker = threading.Thread(target=train, args=(tracker, 3))
+    worker.start()
+    worker.join()
+    assert len(tracker.run.complete_epochs) == 3
+    assert tracker.run.closed
+
+
+def _child(tracker: CarbonTracker, results: multiprocessing.SimpleQueue[object]) -> None:
+    train(tracker, 2, epoch_s=0.0)
+    tracker.stop()
+    results.put((tracker.active, active(), len(threading.enumerate())))
+
+
+@pytest.mark.usefixtures("sensor")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_worker_neither_samples_nor_reports(tmp_path: Path) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this platform does not fork, so there is nothing to test")
+    context = multiprocessing.get_context("fork")
+    tracker = quiet(3, log_dir=tmp_path)
+    train(tracker, 1)
+    results = context.SimpleQueue()
+    worker = context.Process(target=_child, args=(tracker, results))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+    assert results.get() == (False, None, 1)
+    train(tracker, 2)
+    assert len(tracker.run.complete_epochs) == 3
+    assert standard_log(tmp_path).count("Monitoring thread ended.") == 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_sensor_that_hangs_costs_training_nothing(sensor: SteadySensor) -> None:
+    gate = Gate()
+    tracker = quiet(3, update_interval=0.05)
+    tracker.start()
+    sensor.before_read = gate
+    assert gate.reached.wait(30)
+    train(tracker, 3)
+    run = tracker.run
+    assert run.closed
+    assert len(run.complete_epochs) == 3
+    covered_s = sum(epoch.covered_s.get("cpu:0", 0.0) for epoch in run.epochs)
+    assert covered_s < sum(epoch.duration_s for epoch in run.epochs)
+    gate.open.set()
+
+
+def test_a_sensor_that_fails_in_mid_run_is_reported_and_the_run_goes_on(
+    sensor: SteadySensor, tmp_path: Path
+) -> None:
+    def fail() -> None:
+        msg = "GPU is lost"
+        raise OSError(msg)
+
+    tracker = quiet(4, log_dir=tmp_path)
+    train(tracker, 2)
+    sensor.before_read = fail
+    train(tracker, 2)
+    run = tracker.run
+    assert len(run.complete_epochs) == 4
+    assert run.missing == {"cpu:0": "OSError: GPU is lost"}
+    assert "cpu:0" not in run.epochs[-1].energy_j
+    assert any("could not be read: OSError: GPU is lost" in note for note in run.notes)
+    (errors,) = tmp_path.glob("*_err.log")
+    assert errors.read_text("utf-8").count("GPU is lost") == 1
+
+
+def test_a_machine_without_sensors_gets_one_message_and_trains(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    nothing = Finding("NVIDIA", found=False, readable=False, why="no driver is loaded")
+    monkeypatch.setattr("ct_notebook.recording.discover", lambda **_: Discovery((), (nothing,)))
+    tracker = CarbonTracker(3, monitor_epochs=-1, components="gpu", log_dir=tmp_path)
+    train(tracker, 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if "No component can be measured" in line]) == 1
+    assert "no driver is loaded" in lines[0]
+    assert len(tracker.run.complete_epochs) == 3
+    assert tracker.run.energy_j.value == 0
+    assert "nothing measured" in repr(tracker.run)
+    assert "consumption" not in output_log(tmp_path)
+
+
+def test_a_locked_sensor_is_told_once_with_its_remedy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    locked = Finding(
+        "RAPL of this test", found=True, readable=False, why="permission denied", remedy="sudo open"
+    )
+    monkeypatch.setattr("ct_notebook.recording.discover", lambda **_: Discovery((SteadySensor(),), (locked,)))
+    for _ in range(2):
+        train(CarbonTracker(1), 1)
+    assert capsys.readouterr().out.count("permission denied. To measure it: sudo open") == 1
+
+
+@pytest.mark.usefixtures("sensor")
+@pytest.mark.parametrize("ignore_errors", [False, True])
+def test_a_log_folder_that_cannot_be_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, ignore_errors: bool
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    tracker = CarbonTracker(3, monitor_epochs=-1, log_dir=tmp_path / "file", ignore_errors=ignore_errors)
+    train(tracker, 3)
+    assert len(tracker.run.complete_epochs) == 3
+    told = [line for line in capsys.readouterr().out.splitlines() if str(tmp_path / "file") in line]
+    assert len(told) == (0 if ignore_errors else 1)
+    assert sum(str(tmp_path / "file") in note for note in tracker.run.notes) == 1
+
+
+def answering(go_on: bool) -> Callable[[Question], Answer]:  # noqa: FBT001 - a word of the test
+    def ask(question: Question) -> Answer:
+        assert question.prompt
+        time.sleep(0.1)
+        return Answer(go_on, "answered")
+
+    return ask
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_yes_goes_on_and_the_wait_belongs_to_no_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ct_notebook.ask.ask", answering(go_on=True))
+    tracker = quiet(4, stop_and_confirm=True, epochs_before_pred=2)
+    assert len(list(tracker.epochs())) == 4
+    run = tracker.run
+    assert run.paused_s >= 0.1
+    assert sum(epoch.duration_s for epoch in run.epochs) + run.paused_s <= run.duration_s + run.paused_s
+    assert max(epoch.duration_s for epoch in run.epochs) < run.paused_s
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_no_ends_the_loop_and_writes_everything(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ct_notebook.ask.ask", answering(go_on=False))
+    tracker = CarbonTracker(
+        9, monitor_epochs=-1, epochs_before_pred=2, stop_and_confirm=True, log_dir=tmp_path
+    )
+    assert list(tracker.epochs()) == [0, 1]
+    text = capsys.readouterr().out
+    assert text.index("Predicted consumption for 9") < text.index("Quitting...")
+    assert text.index("Quitting...") < text.index("Actual consumption for 2 epoch(s):")
+    assert tracker.run.reason == "stopped by the user"
+    assert tracker.run.early_stop
+    assert "Continue training (y/n)?" in output_log(tmp_path)
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_no_in_a_loop_by_hand_raises_from_the_next_epoch_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ct_notebook.ask.ask", answering(go_on=False))
+    tracker = quiet(9, stop_and_confirm=True)
+    tracker.epoch_start()
+    tracker.epoch_end()
+    assert tracker.should_stop
+    with pytest.raises(TrainingStopped, match="should_stop"):
+        tracker.epoch_start()
+    assert len(tracker.run.epochs) == 1
+    assert tracker.run.closed
+
+
+@pytest.mark.usefixtures("sensor")
+def test_an_interrupt_at_the_question_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: Question) -> Answer:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ct_notebook.ask.ask", interrupt)
+    tracker = quiet(9, stop_and_confirm=True)
+    with pytest.raises(KeyboardInterrupt), tracker:
+        train(tracker, 9)
+    assert len(tracker.run.complete_epochs) == 1
+    assert tracker.run.reason == "interrupted"
+    assert not tracker.paused
+
+
+def test_what_cannot_be_meant_is_refused_before_anything_runs() -> None:
+    with pytest.raises(SettingError, match=r"Denmark \(DK\)"):
+        CarbonTracker(3, country="Denmrk")
+    with pytest.raises(ValueError, match="monitor_epochs"):
+        CarbonTracker(3, epochs_before_pred=2)
+    assert active() is None
+
+
+SCRIPT = """
+import os, signal, time
+from ct_notebook.tracker import CarbonTracker
+tracker = CarbonTracker(5, monitor_epochs=-1, sim_cpu="A CPU", sim_cpu_tdp=100, log_dir={folder!r})
+for epoch in range(5):
+    tracker.epoch_start()
+    time.sleep(0.05)
+    tracker.epoch_end()
+    {extra}
+"""
+
+
+def script(folder: Path, extra: str = "pass") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT.format(folder=str(folder), extra=extra)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(tracker_module.__file__).parents[1])},
+    )
+
+
+def test_a_plain_script_prints_logs_and_ends(tmp_path: Path) -> None:
+    done = script(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Actual consumption for 5 epoch(s):" in done.stdout
+    assert "for cpu: [50.00" in standard_log(tmp_path)
+
+
+def test_a_script_that_ends_without_stop_leaves_a_complete_log(tmp_path: Path) -> None:
+    done = script(tmp_path, extra="if epoch == 2: break")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Actual consumption for 3 epoch(s):" in output_log(tmp_path)
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+
+
+def test_a_killed_process_leaves_its_finished_epochs(tmp_path: Path) -> None:
+    done = script(tmp_path, extra="epoch == 3 and (time.sleep(0.2), os.kill(os.getpid(), signal.SIGKILL))")
+    assert done.returncode == -9
+    assert "Epoch 4:" in standard_log(tmp_path)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_the_result_becomes_a_data_frame() -> None:
+    pytest.importorskip("pandas", reason="pandas is installed by every test session; run it through nox")
+    tracker = quiet(3)
+    train(tracker, 3)
+    frame = tracker.run.to_dataframe()
+    assert list(frame.index) == [1, 2, 3]
+    assert frame["energy_j"].sum() == pytest.approx(sum(epoch.total_j for epoch in tracker.run.epochs))
+    assert frame["cpu:0 power_w"].mean() == pytest.approx(100.0)
+
+
+def test_every_public_name_of_the_class_explains_itself() -> None:
+    for name, member in inspect.getmembers(CarbonTracker):
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+            assert inspect.getdoc(member), name
