@@ -51,6 +51,9 @@ PROBE = 16
 STEP_S = 0.2
 """Steps are passed on this often at most: five times a second."""
 
+AGAIN_S = 1.0
+"""A step loop that was hot is probed again after this, so that short epochs do not pay for a probe each."""
+
 MANY = 1_000
 """A loop longer than this (10 times that if it is called epoch, 10 times what was declared) is not taken for
 the epoch loop unless its length is what was declared: a mark may take longer than a turn of such a loop."""
@@ -197,6 +200,7 @@ class Watch:
     stopped: bool = False
     again: list[Loop] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)
+    hot: dict[int, float] = field(default_factory=dict)
     pid: int = field(default_factory=os.getpid)
     thread: int = field(default_factory=threading.get_ident)
     _stepped_s: float = 0.0
@@ -252,7 +256,7 @@ class Watch:
         return self.stopped and self._running and self.loop is not None and self.loop.key == key
 
     def leave(self) -> None:
-        """The loop is left by its end, `break` or `return`: an open epoch was as long as it was meant to be."""
+        """The loop is left by its end, `break` or `return`: an open epoch is complete."""
         self._running = False
         self.turns += self.is_open
         self.end()
@@ -361,7 +365,12 @@ class Loops:
     def steps(self, key: int, iterable: Any) -> Any:
         """What the probed copy of a step loop iterates over."""
         watch = self._watch
-        if watch is None or not watch.is_open or not watch.here:
+        if (
+            watch is None
+            or not watch.is_open
+            or not watch.here
+            or time.perf_counter() - watch.hot.get(key, float("-inf")) < AGAIN_S
+        ):
             self._rest[key] = iterable
             return ()
         try:
@@ -411,6 +420,7 @@ class Loops:
                 watch.step(clock())
             now_s = clock()
             if now_s - began_s < PROBE * HOT_S:
+                watch.hot[key] = now_s
                 self._rest[key] = iterator
                 return
             began_s = now_s

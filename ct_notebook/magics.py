@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import difflib
 import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -129,12 +127,19 @@ def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
     known, unknown = _flags().parse_known_args(words)
     if unknown:
         flags = ["--epochs", "--no-log", *(option.flag_name for option in OPTIONS if option.flag_name)]
-        near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1, 0.6)
-        msg = f"there is no {unknown[0]}" + (f", did you mean {near[0]}?" if near else "")
+        near = _nearest(unknown[0].split("=")[0], flags)
+        msg = f"there is no {unknown[0]}" + (f", did you mean {near}?" if near else "")
         raise _usage(msg)
     given = {name: _unquoted(value) for name, value in vars(known).items() if name != "epochs"}
     words = known.epochs or []
     return (_unquoted(words[0]) if len(words) == 1 else " ".join(words) if words else None), given
+
+
+def _nearest(word: str, words: Iterable[str]) -> str:
+    """The word that was probably meant, "" if none is like it."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
+    return "".join(get_close_matches(word, list(words), 1, 0.5))
 
 
 def _unquoted(value: Any) -> Any:
@@ -158,8 +163,8 @@ def help_text() -> str:
         "",
         "finds the epoch loop, measures its epochs, predicts what all of them will take, and leaves a log.",
         "The cell runs as ever. If its loop cannot be found (it is in another cell or file), mark the epochs",
-        "by `for epoch in tracker.epochs(50):` or by tracker.epoch_start() and tracker.epoch_end(); `tracker`",
-        "is there in every tracked cell.",
+        "by `for epoch in tracker.epochs(50):` or by tracker.epoch_start() and tracker.epoch_end(). There is",
+        "a `tracker` in every tracked cell.",
         "",
         "Flags:",
         "",
@@ -302,17 +307,26 @@ def _tracks(tree: ast.Module) -> int | None:
 # -- the shell -----------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
 class _Cell:
-    """A tracked cell that runs."""
+    """A tracked cell that runs. No dataclass: making one takes as long as all the rest of `%load_ext`."""
 
-    tracker: CarbonTracker
-    watch: Watch
-    owner: object | None
-    settings: Settings
-    says_log: bool
-    lines_above: int
-    lines: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        tracker: CarbonTracker,
+        watch: Watch,
+        owner: object | None,
+        settings: Settings,
+        *,
+        says_log: bool,
+        lines_above: int,
+    ) -> None:
+        self.tracker = tracker
+        self.watch = watch
+        self.owner = owner
+        self.settings = settings
+        self.says_log = says_log
+        self.lines_above = lines_above
+        self.lines: list[str] = []
 
 
 class CellFailedError(Exception):
@@ -487,8 +501,8 @@ class Notebook:
         elif command is not None:
             msg = f"%{MAGIC} {word} takes nothing after it."
         else:
-            near = difflib.get_close_matches(word, COMMANDS, 1, 0.5)
-            hint = f" did you mean {near[0]}?" if near else ""
+            near = _nearest(word, COMMANDS)
+            hint = f" did you mean {near}?" if near else ""
             msg = f"%{MAGIC}: there is no {word};{hint} There are {words}."
             msg = msg if near else msg.replace("; There", "; there")
         raise UsageError(msg)
@@ -525,7 +539,7 @@ class Notebook:
         watch = Watch(tracker, loops)
         owner = self._running[-1] if self._running else None
         above = _lines_above(getattr(owner, "raw_cell", None), line)
-        self._cell = _Cell(tracker, watch, owner, settings, says_log, above)
+        self._cell = _Cell(tracker, watch, owner, settings, says_log=says_log, lines_above=above)
         self._inject(self._cell)
         LOOPS.open(watch)
         try:

@@ -74,7 +74,6 @@ class Recording:
         self._account = Account(found.devices, interval_s)
         self._sampler = Sampler(found.sensors, interval_s, self._take, clock)
         self._findings = found.findings
-        self._notes: list[str] = []
         self._reason = ""
         self._ended = False
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
@@ -87,7 +86,6 @@ class Recording:
             pue=pue,
             hosts=(platform.node(),),
         )
-        self.prediction: Estimate | None = None
         self.closed = False
         if self._log is not None:
             self._log.run_begins(self._base)
@@ -171,15 +169,19 @@ class Recording:
     def _take(self, sample: Sample) -> None:
         """In the sampler's thread: account for a sample and log what it settles."""
         with self._lock:
-            before = set(self._account.missing)
+            before = self._base.missing
             self._account.add(sample)
+            if self._account.missing != before:
+                missing = MappingProxyType(dict(self._account.missing))
+                self._base = dataclasses.replace(self._base, missing=missing)
+            lost = {device: why for device, why in self._base.missing.items() if device not in before}
             self._write(self._account.settle())
-            lost = {device: why for device, why in self._account.missing.items() if device not in before}
         for device, why in lost.items():
             name = next(known.name for known in self._base.devices if known.key == device)
-            self.note(f"{name} ({device}) could not be read: {why}")
+            text = f"{name} ({device}) could not be read: {why}"
+            self.note(text)
             if self._log is not None:
-                self._log.error(self._notes[-1])
+                self._log.error(text)
 
     def _write(self, epochs: Iterable[Epoch]) -> None:
         if self._log is not None:
@@ -190,14 +192,19 @@ class Recording:
 
     def declare(self, epochs: int) -> None:
         """The number of epochs became known after the start."""
-        self._settings = dataclasses.replace(self._settings, epochs=epochs)
+        self._settings = self._settings._replace(epochs=epochs)
         self._base = dataclasses.replace(self._base, epochs_declared=epochs)
         self.detail("declared", epochs=epochs)
 
     def predict(self) -> Estimate | None:
         """Make the prediction that the log holds."""
-        self.prediction = self._estimate()
+        self._base = dataclasses.replace(self._base, prediction=self._estimate())
         return self.prediction
+
+    @property
+    def prediction(self) -> Estimate | None:
+        """The prediction that the log holds, once it is made."""
+        return self._base.prediction
 
     def run(self) -> Run:
         """The result so far; the final one once closed."""
@@ -212,13 +219,10 @@ class Recording:
                 paused_s=account.paused_s,
                 outside_j=MappingProxyType(dict(account.outside_j)),
                 paused_j=MappingProxyType(dict(account.paused_j)),
-                missing=MappingProxyType(dict(account.missing)),
                 estimate=self._estimate(),
-                prediction=self.prediction,
                 early_stop=self.closed and goal is not None and complete < goal,
                 closed=self.closed,
                 reason=self._reason,
-                notes=tuple(self._notes),
                 cost=MappingProxyType(
                     {
                         "samples": float(account.samples),
@@ -255,6 +259,9 @@ class Recording:
         """Show a text as carbontracker does, and put it into the output log (there as `logged`)."""
         if self._log is not None:
             self._log.output(text if logged is None else logged)
+        self._put_before_user(text, verbose=verbose)
+
+    def _put_before_user(self, text: str, *, verbose: int = 1) -> None:
         if self._show is not None and self._settings.verbose >= verbose:
             self._show(f"CarbonTracker: {text}")
 
@@ -263,14 +270,16 @@ class Recording:
         self.note(text)
         if self._log is not None:
             self._log.error(text)
-        if self._show is not None and self._settings.verbose >= 1 and not self._settings.ignore_errors:
-            self._show(f"CarbonTracker: {text}")
+        if not self._settings.ignore_errors:
+            self._put_before_user(text)
 
     def note(self, text: str) -> None:
         """Keep a sentence for the reader of the result; once."""
-        if text not in self._notes:
-            self._notes.append(text)
-            self.detail("note", text=text)
+        with self._lock:
+            if text in self._base.notes:
+                return
+            self._base = dataclasses.replace(self._base, notes=(*self._base.notes, text))
+        self.detail("note", text=text)
 
     def detail(self, kind: str, **data: object) -> None:
         """An extra line in the standard log."""
@@ -280,7 +289,7 @@ class Recording:
     def _introduce(self) -> None:
         devices = self._base.devices
         if devices:
-            self.say(texts.components_text(devices), verbose=2)
+            self._put_before_user(texts.components_text(devices), verbose=2)  # the log has begun with it
         else:
             whys = " ".join(f"{finding.sensor}: {finding.why.rstrip('.')}." for finding in self._findings)
             self.tell(

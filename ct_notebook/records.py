@@ -349,7 +349,10 @@ class Run:
                 row[f"{device.key} energy_j"] = epoch.energy_j.get(device.key)
                 row[f"{device.key} power_w"] = epoch.power_w(device.key)
             rows.append(row)
-        return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+        frame: pd.DataFrame = pd.DataFrame(rows)
+        if rows:
+            frame = frame.set_index("epoch")
+        return frame
 
     def __repr__(self) -> str:
         """One line that can go into a paper: figures, units, how far off, where and how obtained."""

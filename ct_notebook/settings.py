@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import SettingError
-from .records import COMPONENTS
 
 Check = Callable[[str, Any], Any]
 """Takes an option's name and a value (text or a Python value), gives the value in its right type."""
@@ -86,6 +84,8 @@ def _one_of(*words: str) -> Check:
 
 
 def _components(name: str, value: Any) -> str:
+    from .records import COMPONENTS  # noqa: PLC0415 - records cost milliseconds, and %load_ext needs none
+
     parts = value.split(",") if isinstance(value, str) else value
     wanted = f'give "all" or a list such as "gpu,cpu" out of {", ".join(COMPONENTS)}'
     try:
@@ -112,8 +112,7 @@ _SHARE = _number("it is a share between 0 and 1", lambda x: 0 <= x <= 1)
 _POSITIVE_W = _number("it is a power in watts, more than 0", lambda x: 0 < x <= 1e6)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option.
 
     Attributes
@@ -280,8 +279,7 @@ OPTIONS: tuple[Option, ...] = (
 """The options in the order of `CarbonTracker`'s parameters, `epochs` aside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a run is told, checked: `epochs` and the options of `OPTIONS`, where they are explained."""
 
     epochs: int | None
@@ -297,8 +295,7 @@ class Settings:
     log_file_prefix: str
     verbose: int
     decimal_precision: int
-    # Keys appear in no repr, so in no traceback and no log.
-    api_keys: Mapping[str, str] | None = field(repr=False)
+    api_keys: Mapping[str, str] | None
     sim_cpu: str | None
     sim_cpu_tdp: float | None
     sim_cpu_util: float
@@ -313,9 +310,18 @@ class Settings:
     on_timeout: str
     on_headless: str
 
+    def __repr__(self) -> str:
+        """Keys appear in no repr, so in no traceback and no log."""
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True) if name != "api_keys"
+        )
+        return f"Settings({shown})"
+
     @property
     def component_set(self) -> frozenset[str]:
         """The components to measure."""
+        from .records import COMPONENTS  # noqa: PLC0415 - as above
+
         return frozenset(COMPONENTS if self.components == "all" else self.components.split(","))
 
     @property
@@ -416,4 +422,4 @@ def _check_together(settings: Settings) -> None:
 
 
 # The record and the table must not drift apart; this costs microseconds at import.
-assert tuple(f.name for f in fields(Settings))[1:] == tuple(option.name for option in OPTIONS)
+assert Settings._fields[1:] == tuple(option.name for option in OPTIONS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import os
 import time
@@ -319,7 +318,7 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     def declare(self, epochs: int) -> None:
         """Say how many epochs there will be, if that was not known before."""
-        self._settings = dataclasses.replace(self._settings, epochs=check_epochs(epochs))
+        self._settings = self._settings._replace(epochs=check_epochs(epochs))
         if self._recording is not None:
             self._recording.declare(epochs)
 

@@ -35,6 +35,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
@@ -152,6 +153,12 @@ def line(at: datetime, text: str) -> str:
     return f"{stamp_text(at)} - {text}\n"
 
 
+def lines(at: datetime, texts: Iterable[str]) -> str:
+    """Lines of the standard log that belong together."""
+    stamp = stamp_text(at)
+    return "".join(f"{stamp} - {text}\n" for text in texts)
+
+
 def output_line(at: datetime, text: str) -> str:
     """A message of the output log: what the user was told. Only its first line has a time.
 
@@ -197,6 +204,7 @@ def in_order(by_name: Mapping[str, _Value]) -> dict[str, _Value]:
     return dict(sorted(by_name.items(), key=lambda item: order.get(item[0], len(order))))
 
 
+@lru_cache(maxsize=64)
 def component_name(component: str) -> str:
     """A component as one lower-case word."""
     return re.sub(r"\W+", "_", component[:20], flags=re.ASCII).strip("_").lower() or "other"
@@ -333,7 +341,17 @@ EXTRA_MARK = "ct_notebook: "
 RUN_FIELDS = ("run_id", "started_at", "epochs_declared", "devices", "intensity", "pue", "hosts")
 """What of a run stands in its `run` line. All other fields stand in its `end` line."""
 
-STATE_FIELDS = ("devices", "intensity", "pue", "missing", "notes", "prediction", "paused_s", "paused_j")
+STATE_FIELDS = (
+    "epochs_declared",
+    "devices",
+    "intensity",
+    "pue",
+    "missing",
+    "notes",
+    "prediction",
+    "paused_s",
+    "paused_j",
+)
 """What can change while a run goes on; written in a `state` line after an epoch when it did."""
 
 
@@ -344,8 +362,13 @@ def extra_text(kind: str, data: Mapping[str, Any]) -> str:
     return f"{EXTRA_MARK}{word} " + _TRIGGER.sub(lambda found: found[0].replace(" ", "\\u0020"), text)
 
 
+_PLAIN = frozenset((float, str, int, bool))
+
+
 def plain_value(value: Any) -> Any:
     """Records as what JSON can hold. Fields that have their default are left out."""
+    if value is None or type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain_value(content)
@@ -377,7 +400,7 @@ def changed_data(before: Run | None, run: Run) -> dict[str, Any]:
     return {
         name: plain_value(getattr(run, name))
         for name in STATE_FIELDS
-        if before is None or getattr(run, name) != getattr(before, name)
+        if before is None or (before is not run and getattr(run, name) != getattr(before, name))
     }
 
 

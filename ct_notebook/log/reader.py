@@ -315,7 +315,7 @@ def _run_from(
     extras, problems = _extras(messages)
     if "run" in extras:
         try:
-            run, sentences = _our_run(extras, messages)
+            run, sentences = _our_run(extras, messages, consumptions)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             problems.append(
                 f"The lines of ct_notebook do not fit together ({error}), so only the others are read."
@@ -365,10 +365,14 @@ def _attempt(
         return None
 
 
-def _our_run(extras: dict[str, list[dict[str, Any]]], messages: list[Message]) -> tuple[Run, list[str]]:
+def _our_run(
+    extras: dict[str, list[dict[str, Any]]], messages: list[Message], consumptions: list[Consumption]
+) -> tuple[Run, list[str]]:
     problems: list[str] = []
     known = grammar.run_fields_from(extras["run"][0])
-    for data in [*extras.get("state", []), *extras.get("end", [])]:
+    # Later words win: epochs declared in mid-run, then what changed, then the end.
+    declared = [{"epochs_declared": data.get("epochs")} for data in extras.get("declared", [])]
+    for data in [*declared, *extras.get("state", []), *extras.get("end", [])]:
         known |= _attempt(grammar.run_fields_from, data, "on the state of the run", problems) or {}
     made = [_attempt(grammar.epoch_from, data, "of an epoch", problems) for data in extras.get("epoch", [])]
     epochs = [epoch for epoch in made if epoch is not None]
@@ -381,12 +385,20 @@ def _our_run(extras: dict[str, list[dict[str, Any]]], messages: list[Message]) -
         # Killed, or still going on: what is known is what the last epoch left.
         end_s = max((epoch.end_s for epoch in epochs), default=0.0)
         start_s = min((epoch.start_s for epoch in epochs), default=0.0)
+        predicted = next((block for block in consumptions if block.kind == "Predicted"), None)
+        logged, _ = logged_epochs(messages)
+        prediction = run.prediction or _prediction(predicted, logged, run.pue, _version(messages))
+        told = [data["text"] for data in extras.get("note", []) if isinstance(data.get("text"), str)]
         run = replace(
             run,
             closed=False,
-            estimate=run.estimate or run.prediction,
+            prediction=prediction,
+            estimate=run.estimate or prediction,
             duration_s=run.duration_s or end_s - start_s,
-            notes=(*run.notes, "The log has no end: the run was killed or is still going on."),
+            notes=(
+                *dict.fromkeys((*run.notes, *told)),
+                "The log has no end: the run was killed or is still going on.",
+            ),
         )
     return run, problems
 
@@ -560,7 +572,7 @@ def _prediction(
         duration_s=point(block.duration_s),
         energy_j=point(block.energy_kwh * J_PER_KWH / pue.value),
         emissions_g=point(block.co2eq_g),
-        method=f"as {' '.join(version) if version else 'the log'} predicted: mean epoch times all",
+        method=f"as {' '.join(version) if version else 'the log'} predicted",
     )
 
 

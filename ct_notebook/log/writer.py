@@ -13,6 +13,7 @@ import queue
 import random
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -33,6 +34,7 @@ QUEUE_LIMIT = 100_000
 """Events waiting for a disk that does not answer. Beyond it further ones are counted and dropped."""
 
 _Event = tuple[str, datetime, Any, Any]
+_CLOSE: _Event = ("close", datetime.min, None, None)  # noqa: DTZ901 - a time that nobody looks at
 
 
 class LogWriter:
@@ -89,6 +91,8 @@ class LogWriter:
             target=_write_all, args=(self._queue, self._files), name=THREAD_NAME, daemon=True
         )
         self._thread = thread
+        # A run that is dropped without an end ends its thread too; at exit its lines are on disk already.
+        weakref.finalize(self, self._queue.put, _CLOSE).atexit = False
         try:
             thread.start()
         except RuntimeError as error:  # no more threads, or the interpreter is ending
@@ -204,19 +208,15 @@ class _Lines:
         self.files.open(at)
         self.run = run
         components = grammar.components_text(run.devices)
-        self.files.standard.append(
-            [
-                grammar.line(at, text)
-                for text in (
-                    grammar.version_text(_version()),
-                    grammar.pue_text(run.pue),
-                    components,
-                    grammar.extra_text("run", grammar.run_data(run)),
-                    grammar.STARTED_TEXT,
-                )
-            ]
-        )
-        self.files.output.append([grammar.output_line(at, components)])
+        texts = [
+            grammar.version_text(_version()),
+            grammar.pue_text(run.pue),
+            components,
+            grammar.extra_text("run", grammar.run_data(run)),
+            grammar.STARTED_TEXT,
+        ]
+        self.files.standard.append(grammar.lines(at, texts))
+        self.files.output.append(grammar.output_line(at, components))
 
     def epoch(self, at: datetime, run: Run, epoch: Epoch) -> None:
         texts = []
@@ -236,23 +236,23 @@ class _Lines:
         self.run = run
         if changed:
             texts.append(grammar.extra_text("state", changed))
-        self.files.standard.append([grammar.line(at, text) for text in texts])
+        self.files.standard.append(grammar.lines(at, texts))
 
     def run_ends(self, at: datetime, run: Run, _: Any) -> None:
         texts = [grammar.interrupted_text(run.epochs_declared)] if run.early_stop else []
         texts += grammar.intensity_texts(run.intensity)
         texts.append(grammar.extra_text("end", grammar.end_data(run)))
         texts.append(grammar.ENDED_TEXT)
-        self.files.standard.append([grammar.line(at, text) for text in texts])
+        self.files.standard.append(grammar.lines(at, texts))
 
     def output(self, at: datetime, text: str, _: Any) -> None:
-        self.files.output.append([grammar.output_line(at, text)])
+        self.files.output.append(grammar.output_line(at, text))
 
     def detail(self, at: datetime, kind: str, data: Mapping[str, Any]) -> None:
-        self.files.standard.append([grammar.line(at, grammar.extra_text(kind, data))])
+        self.files.standard.append(grammar.line(at, grammar.extra_text(kind, data)))
 
     def error(self, at: datetime, text: str, origin: tuple[str, str]) -> None:
-        self.files.error.append([grammar.error_line(at, *origin, text)])
+        self.files.error.append(grammar.error_line(at, *origin, text))
 
 
 def _version() -> str:
@@ -344,10 +344,10 @@ class _File:
         self.pending: deque[bytes] = deque()
         self.pending_bytes = 0
 
-    def append(self, lines: list[str]) -> None:
-        """Add lines that belong together and try to write them at once."""
+    def append(self, text: str) -> None:
+        """Add whole lines and try to write them at once."""
         # One write for all of them: an epoch is in the file whole or, killed before, not at all.
-        chunk = "".join(lines).encode("utf-8", errors="backslashreplace")
+        chunk = text.encode("utf-8", errors="backslashreplace")
         if self.head is None:
             self.head = chunk
         else:

@@ -117,7 +117,7 @@ def test_a_damaged_table_is_refused_by_name(
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / table.COUNTRIES).write_text(text)
-    monkeypatch.setattr(table.resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
     table._countries.cache_clear()
     try:
         with pytest.raises(CtNotebookError, match=r"country_intensity\.csv"):
@@ -127,7 +127,7 @@ def test_a_damaged_table_is_refused_by_name(
 
 
 def test_a_missing_table_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(table.resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
     table._countries.cache_clear()
     try:
         with pytest.raises(CtNotebookError, match=r"country_intensity\.csv"):

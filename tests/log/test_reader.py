@@ -11,7 +11,18 @@ import pytest
 from ct_notebook.errors import LogError
 from ct_notebook.log.reader import details, read_file, read_run, read_runs
 from ct_notebook.records import Run
-from support.log_runs import T4, XEON, by_hand, epoch, full_run, output_text, run, standard_text, write
+from support.log_runs import (
+    T4,
+    XEON,
+    by_hand,
+    epoch,
+    full_run,
+    output_text,
+    predicted_text,
+    run,
+    standard_text,
+    write,
+)
 
 HEAD = """\
 T - carbontracker version {version}
@@ -91,6 +102,26 @@ def test_a_run_that_was_killed_gives_its_finished_epochs_and_its_prediction(tmp_
     assert not found.closed
     assert found.duration_s > 0
     assert "no end" in found.notes[-1]
+    assert problems == ()
+
+
+def test_a_killed_run_keeps_what_was_told_and_declared_on_the_way(tmp_path: Path) -> None:
+    from ct_notebook.log.writer import LogWriter
+
+    made = run([epoch(1, {"gpu:a": 36.0})], declared=None)
+    writer = LogWriter(tmp_path)
+    writer.run_begins(replace(made, epochs=()))
+    writer.detail("declared", {"epochs": 7})
+    writer.detail("note", {"text": "The fan is loud."})
+    writer.epoch(made, made.epochs[0])
+    writer.output(predicted_text(made, 7))
+    assert writer.close(10)
+    found, problems = read_run(*writer.paths)
+    assert found.epochs_declared == 7
+    assert found.notes[0] == "The fan is loud."
+    assert found.prediction is not None
+    assert found.prediction.energy_j.value == pytest.approx(7 * 36.0)
+    assert found.prediction.made_after == 1
     assert problems == ()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -391,6 +392,20 @@ def test_calls_after_the_close_do_nothing(tmp_path: Path) -> None:
     assert writer.close(10)
     assert standard_text(writer) == before
     assert log_threads() == []
+
+
+def test_a_writer_that_is_dropped_without_a_close_leaves_no_thread(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path)
+    writer.run_begins(run())
+    writer.epoch(run(), epoch(1, {"gpu:a": 1.0}))
+    assert writer.flush(10)
+    (thread,) = log_threads()
+    path = Path(writer.paths[0])
+    del writer
+    gc.collect()
+    thread.join(10)
+    assert log_threads() == []
+    assert "Epoch 1:" in path.read_text()
 
 
 def test_a_writer_that_never_began_makes_no_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 def executed(name: str, folder: Path) -> str:
     """Execute a notebook in `folder` and give all the text that it shows."""
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)  # type: ignore[no-untyped-call]
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
@@ -36,5 +36,5 @@ def test_the_pytorch_notebook_trains_and_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
 def test_notebooks_are_kept_without_outputs(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    notebook = nbformat.read(path, as_version=4)
     assert not [cell.id for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -241,7 +242,7 @@ def test_ours_reads_what_carbontracker_1_2_5_writes(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     run_peer("1.2.5", _TRACKED_1, folder)
-    with pytest.warns(parser.LogWarning) if parser.problems(folder) else no_warning():
+    with pytest.warns(parser.LogWarning) if parser.problems(folder) else nullcontext():
         (entry,) = parser.parse_all_logs(folder)
     assert entry["actual"]["epochs"] == 3
     power = entry["components"]["cpu"]["avg_power_usages (W)"]
@@ -255,11 +256,6 @@ def test_ours_reads_what_carbontracker_1_2_5_writes(tmp_path: Path) -> None:
     assert all(device.method == "counter" for device in found.devices)
     assert found.closed
     assert found.epochs_declared == 3
-
-
-class no_warning:  # noqa: N801 - reads like the function beside it
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
 
 
 def same_but_for_their_faults(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Real Jupyter kernels, started with the Python that runs the tests; cells go in, all that they answer comes out."""
+"""Cells go into a real Jupyter kernel of the Python that runs the tests; all that they answer comes out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,9 +14,20 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from jupyter_client.manager import KernelManager
+import pytest
+
+with warnings.catch_warnings():
+    # jupyter_client 7 (Colab's) parses a date in a way that Python 3.13 warns of, once, as it is imported.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from jupyter_client.manager import KernelManager
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+old_clients_are_quiet = pytest.mark.filterwarnings(
+    # The test's own side, with what Colab pins on Python 3.13: datetime.utcnow() and the like.
+    "ignore::DeprecationWarning:(jupyter_client|nest_asyncio|zmq|tornado|asyncio).*"
+)
+"""For modules that start kernels."""
 
 PATIENCE_S = 60.0
 """A kernel that says nothing for this long is taken for dead, so that a test fails instead of hanging."""
@@ -74,7 +86,19 @@ class Kernel:
 
     def run(self, code: str) -> Answer:
         """Run a cell to its end."""
-        return self.answer(self.send(code))
+        answer = self.answer(self.send(code))
+        while answer.status == "aborted":
+            # ipykernel 6 goes on aborting for a moment after a cell has failed.
+            answer = self.answer(self.send(code))
+        return answer
+
+    def run_all(self, *cells: str) -> list[Answer]:
+        """Run cells as "Run All" does: the later ones are queued while the first is running."""
+        running = self.send("import time; print('running', flush=True); time.sleep(0.5)")
+        self.wait_for(running, "running")
+        sent = [self.send(code) for code in cells]
+        assert self.answer(running).status == "ok"
+        return [self.answer(each) for each in sent]
 
     def wait_for(self, sent: str, text: str) -> None:
         """Wait until a queued cell has printed `text`. What it printed up to there is gone."""
@@ -95,7 +119,7 @@ class Kernel:
 
     def value(self, expression: str) -> Any:
         """The value of an expression in the kernel, by its repr."""
-        answer = self.run(f"print(repr({expression}))")
+        answer = self.run(f"print(repr(({expression})))")
         assert answer.status == "ok", answer.text
         return eval(answer.stdout)
 
@@ -135,7 +159,7 @@ def started(folder: Path, *, load: bool = True, **environ: str) -> Iterator[Kern
         "{connection_file}",
     ]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
-    paths = [str(REPOSITORY), inherited.get("PYTHONPATH", "")]
+    paths = [inherited.get("PYTHONPATH", ""), str(REPOSITORY)]
     place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     manager.start_kernel(cwd=str(folder), env={**inherited, **place, **environ})
     client = manager.client()

@@ -54,9 +54,8 @@ def peer_python(version: str) -> Path:
     RuntimeError
         It cannot be made. A test that needs it must fail then, not pass unasked.
     """
-    folder = (
-        Path(os.environ.get("CT_NOTEBOOK_PEERS_DIR") or ROOT / ".nox" / "peers") / f"carbontracker-{version}"
-    )
+    peers = Path(os.environ.get("CT_NOTEBOOK_PEERS_DIR") or ROOT / ".nox" / "peers")
+    folder = peers / f"carbontracker-{version}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if _holds(python, version):
         return python
@@ -78,7 +77,7 @@ def peer_python(version: str) -> Path:
             msg = f"carbontracker {version} cannot be installed in {folder}: {done.stderr.strip()[-2000:]}"
             raise RuntimeError(msg)
     if not _holds(python, version):
-        msg = f"{folder} holds no carbontracker {version} that can be imported. Remove the folder and run again."
+        msg = f"{folder} holds no carbontracker {version} that can be imported. Remove it and run again."
         raise RuntimeError(msg)
     return python
 
@@ -105,6 +104,6 @@ def run_peer(version: str, code: str, *arguments: object) -> str:
 
 
 def peer_reads(version: str, folder: Path) -> dict[str, Any]:
-    """`parse_all_logs` and `aggregate_consumption` of this carbontracker on a folder, arrays as shape and values."""
+    """Ask this carbontracker for `parse_all_logs` and `aggregate_consumption`; arrays as shape and values."""
     answers: dict[str, Any] = json.loads(run_peer(version, _READ, folder).splitlines()[-1])
     return answers

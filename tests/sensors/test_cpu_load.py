@@ -1,0 +1,274 @@
+"""The model of CPU power by load, on a /proc of our own and a clock that the test sets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ct_notebook.errors import SensorError
+from ct_notebook.sensors import cpu_load
+from ct_notebook.sensors.cpu_load import KEY, CpuLoad, identify, share_of_span
+from support.sysfs import Proc
+
+EPYC = "vendor_id: AuthenticAMD\ncpu family: 25\nmodel: 1\nmodel name: AMD EPYC 7B13\n"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Machine:
+    """A machine whose time passes as the test says."""
+
+    def __init__(self, root: Path, cpus: int = 4, cpuinfo: str = "") -> None:
+        self.root = root
+        self.proc = Proc(root, cpus, cpuinfo)
+        self.clock = Clock()
+
+    def run(self, seconds: float, *loads: float) -> None:
+        self.clock.now_s += seconds
+        self.proc.run(seconds, loads)
+
+    def open(self, cpus: frozenset[int] = frozenset(range(1024))) -> CpuLoad:
+        sensor, finding = cpu_load.look(self.root, cpus, self.clock)
+        assert sensor is not None, finding
+        return sensor
+
+
+def figures(sensor: CpuLoad) -> tuple[float, float]:
+    (reading,), missing = sensor.read()
+    assert not missing
+    assert reading.method == "modelled"
+    assert reading.watts is not None
+    assert reading.counter_j is not None
+    return reading.watts, reading.counter_j
+
+
+def test_the_curve_is_the_measured_one() -> None:
+    assert share_of_span(0) == 0
+    assert share_of_span(1) == 1
+    assert share_of_span(0.1) == pytest.approx((0.34 - 0.17) / 0.83)
+    assert share_of_span(0.55) == pytest.approx(((0.73 + 0.79) / 2 - 0.17) / 0.83)
+    assert share_of_span(-1) == 0
+    assert share_of_span(7) == 1
+    steps = [share_of_span((n + 1) / 10) - share_of_span(n / 10) for n in range(10)]
+    assert all(step > 0 for step in steps)
+    assert share_of_span(0.5) > 0.5
+
+
+def test_power_goes_from_idle_to_full(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.run(1, 0, 0, 0, 0)
+    assert figures(sensor)[0] == pytest.approx(4 * 0.8)
+    machine.run(1, 1, 1, 1, 1)
+    assert figures(sensor)[0] == pytest.approx(4 * 4.5)
+    machine.run(1, 1, 1, 0, 0)
+    assert figures(sensor)[0] == pytest.approx(4 * (0.8 + 3.7 * (0.73 - 0.17) / 0.83))
+    sensor.close()
+
+
+def test_energy_is_power_times_time_over_any_interval(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.run(600, 1, 1, 1, 1)
+    assert figures(sensor)[1] == pytest.approx(600 * 18)
+    machine.run(10, 0, 0, 0, 0)
+    assert figures(sensor)[1] == pytest.approx(600 * 18 + 10 * 3.2)
+    sensor.close()
+
+
+def test_the_first_reading_has_a_figure_at_once(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    watts, energy_j = figures(sensor)
+    assert watts == pytest.approx(4 * (0.8 + 3.7 * share_of_span(1 / 4)))  # as if one CPU were busy
+    assert energy_j == 0
+    sensor.close()
+
+
+def test_readings_close_together_never_count_down(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.run(1, 1, 1, 1, 1)
+    before = figures(sensor)[1]
+    for load in (1, 0, 1, 0, 0, 0, 0, 0):
+        machine.run(0.02, load, load, load, load)
+        after = figures(sensor)[1]
+        assert after >= before
+        before = after
+    machine.run(10, 0, 0, 0, 0)
+    assert figures(sensor)[1] == pytest.approx(18 + 10.16 * 3.2, rel=0.1)
+    sensor.close()
+
+
+def test_only_cpus_we_may_run_on_count(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open(frozenset({1, 3}))
+    assert sensor.devices[0].detail == "model: 2 vCPU x 0.8-4.5 W by load"
+    machine.run(1, 1, 0, 1, 0)
+    assert figures(sensor)[0] == pytest.approx(2 * 0.8)
+    machine.run(1, 0, 1, 0, 1)
+    assert figures(sensor)[0] == pytest.approx(2 * 4.5)
+    sensor.close()
+
+
+def test_cpus_that_a_container_numbers_anew_are_all_ours(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, cpus=2)
+    sensor = machine.open(frozenset({1, 9}))
+    machine.run(1, 1, 1)
+    assert figures(sensor)[0] == pytest.approx(2 * 4.5)
+    sensor.close()
+
+
+def test_where_proc_stands_still_our_own_process_is_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent_s = [5.0]
+    monkeypatch.setattr("time.process_time", lambda: spent_s[0])
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.clock.now_s += 10
+    spent_s[0] += 20
+    assert figures(sensor)[0] == pytest.approx(4 * (0.8 + 3.7 * share_of_span(0.5)))
+    sensor.close()
+
+
+def test_a_quota_is_charged_with_what_the_group_itself_used(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    stat = "us/cpu.stat"
+    machine.proc.group("0::/us", {"us/cpu.max": "150000 100000", stat: "usage_usec 1000000\nuser_usec 5"})
+    sensor = machine.open()
+    assert "1.5 vCPU" in sensor.devices[0].detail
+    machine.run(10, 1, 1, 1, 1)  # others keep the machine busy
+    assert figures(sensor)[0] == pytest.approx(1.5 * 0.8)
+    machine.run(10, 1, 1, 1, 1)
+    (tmp_path / "sys/fs/cgroup" / stat).write_text("usage_usec 16000000\nuser_usec 5\n")
+    assert figures(sensor)[0] == pytest.approx(1.5 * 4.5)
+    sensor.close()
+
+
+def test_an_old_group_with_a_quota_counts_nanoseconds(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.proc.group(
+        "4:cpu,cpuacct:/us",
+        {"cpu,cpuacct/us/cpu.cfs_quota_us": "200000", "cpu,cpuacct/us/cpu.cfs_period_us": "100000"},
+    )
+    usage = tmp_path / "sys/fs/cgroup/cpu,cpuacct/us/cpuacct.usage"
+    usage.write_text("0\n")
+    sensor = machine.open()
+    machine.run(1, 0, 0, 0, 0)
+    usage.write_text("2000000000\n")
+    assert figures(sensor)[0] == pytest.approx(2 * 4.5)
+    sensor.close()
+
+
+def test_a_quota_without_a_count_of_the_group_takes_the_load_of_the_machine(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.proc.group("0::/us", {"us/cpu.max": "200000 100000"})
+    sensor = machine.open()
+    machine.run(1, 1, 0, 0, 0)
+    assert figures(sensor)[0] == pytest.approx(2 * (0.8 + 3.7 * share_of_span(0.5)))
+    sensor.close()
+
+
+def test_a_quota_above_the_number_of_cpus_changes_nothing(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, cpus=2)
+    machine.proc.group("0::/us", {"us/cpu.max": "800000 100000"})
+    sensor = machine.open()
+    assert "2 vCPU" in sensor.devices[0].detail
+    sensor.close()
+
+
+def test_a_load_that_cannot_be_read_is_missing_and_may_come_back(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    stat = tmp_path / "proc/stat"
+    for garbage in ("", "nonsense\n", "cpu \n"):
+        stat.write_text(garbage)
+        readings, missing = sensor.read()
+        assert not readings
+        assert list(missing) == [KEY]
+    machine.run(1, 1, 1, 1, 1)
+    assert figures(sensor)[0] == pytest.approx(18)
+    sensor.close()
+    sensor.close()
+
+
+def test_a_system_that_tells_no_load_has_no_model(tmp_path: Path) -> None:
+    sensor, finding = cpu_load.look(tmp_path)
+    assert sensor is None
+    assert not finding.found
+    with pytest.raises(SensorError):
+        CpuLoad(identify(""), tmp_path)
+
+
+def test_a_proc_stat_of_many_cpus_is_read_whole(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, cpus=1000)
+    sensor = machine.open(frozenset({998, 999}))
+    machine.run(1, *[0.0] * 998, 1.0, 1.0)
+    assert figures(sensor)[0] == pytest.approx(2 * 4.5)
+    sensor.close()
+
+
+@pytest.mark.parametrize("brand", ["-", "", "unknown", "Unknown", "0.0"])
+def test_a_brand_that_says_nothing_makes_up_nothing(tmp_path: Path, brand: str) -> None:
+    machine = Machine(tmp_path, 2, f"vendor_id: GenuineIntel\nmodel name: {brand}\n")
+    sensor = machine.open()
+    assert sensor.devices[0].name == "CPU (2 vCPU)"
+    assert sensor.devices[0].detail == "model: 2 vCPU x 0.8-4.5 W by load"
+    sensor.close()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "brand", "watts"),
+    [
+        ("GenuineIntel", 6, 85, "Intel(R) Xeon(R) CPU @ 2.20GHz", (0.8, 5.0)),
+        ("GenuineIntel", 6, 143, "Intel(R) Xeon(R) Platinum 8481C", (0.8, 5.0)),
+        ("GenuineIntel", 6, 151, "12th Gen Intel(R) Core(TM) i7-12700", (0.8, 4.5)),
+        ("AuthenticAMD", 23, 49, "AMD EPYC 7B12", (0.5, 2.3)),
+        ("AuthenticAMD", 23, 1, "AMD EPYC 7601", (0.8, 4.5)),
+        ("AuthenticAMD", 25, 1, "AMD EPYC 7B13", (0.5, 2.3)),
+        ("AuthenticAMD", 25, 33, "AMD Ryzen 9 5950X 16-Core Processor", (0.8, 4.5)),
+        ("NewVendor", 1, 1, "New 1", (0.8, 4.5)),
+    ],
+)
+def test_power_of_a_thread_goes_by_family(
+    vendor: str, family: int, model: int, brand: str, watts: tuple[float, float]
+) -> None:
+    text = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {brand}\n"
+    cpu = identify(text)
+    assert (cpu.brand, (cpu.idle_w, cpu.full_w)) == (brand, watts)
+
+
+def test_a_small_virtual_machine_is_never_charged_a_whole_socket(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 2, EPYC)
+    sensor = machine.open()
+    machine.run(1, 1, 1)
+    assert figures(sensor)[0] == pytest.approx(4.6)
+    assert (sensor.devices[0].low, sensor.devices[0].high) == (0.5, 1.5)
+    sensor.close()
+
+
+def test_where_there_is_no_proc_psutil_tells_the_load() -> None:
+    times = cpu_load._PsutilTimes(range(1024))
+    busy, total = times.read()
+    assert times.count >= 1
+    assert 0 < busy < total
+    assert cpu_load._PsutilTimes({0}).count == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_this_machine_has_a_load() -> None:
+    sensor, finding = cpu_load.look()
+    assert sensor is not None, finding
+    threads = float(sensor.devices[0].detail.split()[1])
+    watts, _ = figures(sensor)
+    assert 0.5 * threads <= watts <= 5.0 * threads
+    sensor.close()
