@@ -34,6 +34,27 @@ WORLD: dict[str, object] = {
     "source": "Ember (2025), yearly electricity data, CC BY 4.0",
 }
 
+ISO3_LEFT_OUT = {"NA": "NAM"}  # "NA" reads as missing in pandas, so the older table has no Namibia
+
+OLD_NAMES = {
+    # The tz database joins places whose clocks agree, so these links point into another country. What each
+    # is the older name of stands in the comments of its file `backward`, which the package leaves out; the
+    # countries are those that CLDR's timezone table (version 48) gives.
+    "Africa/Asmera": "Africa/Asmara",
+    "Africa/Timbuktu": "Africa/Bamako",
+    "America/Coral_Harbour": "America/Atikokan",
+    "America/Virgin": "America/St_Thomas",
+    "Antarctica/South_Pole": "Antarctica/McMurdo",
+    "Atlantic/Jan_Mayen": "Arctic/Longyearbyen",
+    "Iceland": "Atlantic/Reykjavik",
+    "Pacific/Ponape": "Pacific/Pohnpei",
+    "Pacific/Truk": "Pacific/Chuuk",
+    "Pacific/Yap": "Pacific/Chuuk",
+}
+
+CLOCKS = frozenset({"CET", "EET", "EST", "HST", "MET", "MST", "WET"})
+# Abbreviations that many countries share; the tz database links each to one of them.
+
 EMBER_2026 = "Ember (2026), processed by Our World in Data, CC BY 4.0"
 EARLIER = "Ember and Energy Institute (2025), processed by Our World in Data, CC BY 4.0"
 
@@ -72,6 +93,7 @@ def rows_of_countries(folder: Path) -> list[dict[str, object]]:
     for country in newer["countries"]:
         iso2 = country["name"].upper()
         row = rows.setdefault(iso2, {"iso2": iso2, "iso3": "", "name": names.get(iso2, iso2), "year": 0})
+        row["iso3"] = row["iso3"] or ISO3_LEFT_OUT[iso2]
         if country["year"] >= int(str(row["year"])):
             row |= {"g_per_kwh": f"{country['co2g_kwh']:.2f}", "year": country["year"]}
             row |= {"kind": "lifecycle", "source": EMBER_2026}
@@ -91,7 +113,8 @@ def rows_of_zones(folder: Path) -> list[dict[str, object]]:
     for line in links:
         if line.startswith("L "):
             _, target, link = line.split(" ")
-            if link not in country and target in country:
+            target = OLD_NAMES.get(link, target)
+            if link not in country and link not in CLOCKS and target in country:
                 country[link] = country[target]
     return [{"zone": zone, "iso2": iso2} for zone, iso2 in sorted(country.items())]
 

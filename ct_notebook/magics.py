@@ -440,7 +440,12 @@ class Notebook:
         irregular = self._story(cell)
         for text in irregular[1:]:
             cell.tracker.note(text)
-        run = cell.tracker.finish(error=error)
+        try:
+            run = cell.tracker.finish(error=error)
+        except Exception as fault:
+            # The cell has run; a hook that raises would only add a traceback of ours to its output.
+            self._print(f"ct_notebook: the run could not be closed as it should: {fault!r}")
+            return
         if run.log_paths and cell.says_log and "log" not in self._said:
             self._said.add("log")
             folder = os.path.dirname(run.log_paths[0])  # noqa: PTH120 - a text for people

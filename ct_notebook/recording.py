@@ -266,7 +266,9 @@ class Recording:
             self._show(f"CarbonTracker: {text}")
 
     def tell(self, text: str) -> None:
-        """Something is wrong on our side: kept, and shown unless errors are to be ignored."""
+        """Something is wrong on our side: kept, and shown unless errors are to be ignored; once."""
+        if text in self._base.notes:
+            return
         self.note(text)
         if self._log is not None:
             self._log.error(text)

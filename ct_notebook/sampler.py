@@ -88,8 +88,7 @@ class Sampler:
                 if last:
                     return
                 now_s = self._clock()
-                deadline_s += self._interval_s
-                if deadline_s <= now_s:
+                if deadline_s <= now_s:  # else a mark woke us before it
                     deadline_s += self._interval_s * ((now_s - deadline_s) // self._interval_s + 1)
                 if self._awake.wait(max(0.0, deadline_s - now_s)) and not self._finishing:
                     # Woken by a mark just after a sample: let the sensors move on first.

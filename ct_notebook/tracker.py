@@ -215,7 +215,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording = self._recording
         if recording is None or self._over or self._pid != _process.pid:
             return
-        self._cut(Mark.EPOCH_CUT)
+        self.cut_epoch()
         self._over = True
         try:
             recording.close(reason)
@@ -287,6 +287,10 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording.wake()
         if self._index in {self._settings.monitored, self._settings.predict_after}:
             self._reach(recording, now_s)
+
+    def cut_epoch(self) -> None:
+        """End the epoch that is open, if one is, as one that was cut short. Never raises."""
+        self._cut(Mark.EPOCH_CUT)
 
     def epochs(self, count: int | None = None) -> Iterator[int]:
         """Count epochs from 0 and mark each: ``for epoch in tracker.epochs(50): …``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import os
 import subprocess
 import sys
@@ -607,6 +608,39 @@ def test_a_broken_step_loop_lets_its_iterator_go_at_once() -> None:
         """
     namespace, _, _ = run(source, 2)
     assert namespace["closed"] == [0, "next", 1, "next"]
+
+
+def turns(code: Any) -> list[list[tuple[str, Any]]]:
+    """The instructions of each innermost loop of a code object, without where they jump to."""
+    found: list[list[tuple[str, Any]]] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "FOR_ITER":
+            found.append([])
+        elif found:
+            jumps = instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
+            found[-1].append((instruction.opname, None if jumps else instruction.argval))
+            if "JUMP_BACKWARD" in instruction.opname or instruction.opname == "JUMP_ABSOLUTE":
+                found.append([])
+    return found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = 0\nfor i in range(10**7): s += i",
+        "s = 0\nfor e in range(3):\n    for i in range(10**7): s += i",
+        "def train(s):\n    for e in range(3):\n        for i in range(10**7): s += i\ntrain(0)",
+    ],
+)
+def test_at_full_speed_a_loop_runs_the_very_instructions_it_had(source: str) -> None:
+    def innermost(code: Any) -> list[list[tuple[str, Any]]]:
+        functions = [part for part in code.co_consts if hasattr(part, "co_code")]
+        return [turn for part in (code, *functions) for turn in turns(part) if len(turn) > 2]
+
+    wanted = [turn for turn in innermost(compile(source, "<cell>", "exec")) if ("BINARY_OP", 13) in turn]
+    wanted = wanted or innermost(compile(source, "<cell>", "exec"))[-1:]
+    # The last copy is the one that `rest` feeds.
+    assert wanted[-1] in innermost(rewritten(source)[0])
 
 
 @pytest.mark.parametrize(

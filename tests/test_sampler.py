@@ -114,3 +114,18 @@ def test_a_fault_of_the_sink_is_kept_and_sampling_goes_on() -> None:
     assert sampler.finish(30)
     assert sensor.reads == 2
     assert isinstance(sampler.fault, ValueError)
+
+
+def test_waking_does_not_push_the_next_regular_sample_away() -> None:
+    sink, interval_s, wakes = Sink(), 0.05, 100
+    sampler = Sampler([SteadySensor()], interval_s, sink)
+    sampler.start(30)
+    for _ in range(wakes):
+        before = len(sink.samples)
+        sampler.wake()
+        sink.wait_for(before + 1)
+    before = len(sink.samples)
+    sink.wait_for(before + 3)
+    sampler.finish(30)
+    first, second = sink.samples[before + 1 : before + 3]
+    assert second.at_s - first.at_s < wakes * interval_s / 2

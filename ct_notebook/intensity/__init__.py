@@ -40,17 +40,28 @@ def choose_intensity(
     Raises
     ------
     SettingError
-        An impossible figure, or a country that does not exist.
+        An impossible figure, or a country that is not in the table.
+    CtNotebookError
+        A table is missing or damaged.
     """
     if carbon_intensity is not None:
         if not (math.isfinite(carbon_intensity) and 0 <= carbon_intensity <= HIGHEST_G_PER_KWH):
             msg = (
-                f"carbon_intensity={carbon_intensity!r} cannot be meant: give g CO2eq/kWh between 0 and 2000."
+                f"carbon_intensity={carbon_intensity!r} cannot be meant: give g CO2eq/kWh from 0 to 2000; "
+                "coal makes about 1000. A figure in kg/kWh is to be multiplied by 1000."
             )
             raise SettingError(msg)
-        place = "Unknown" if country is None else of_country(country, "setting").place
-        zone = None if country is None else of_country(country, "setting").zone
-        return Intensity(float(carbon_intensity), zone, place, "given by the user", "", "", how="setting")
+        # The country then names the place only.
+        named = None if country is None else of_country(country, "setting")
+        return Intensity(
+            g_per_kwh=float(carbon_intensity),
+            zone=None if named is None else named.zone,
+            place="Unknown" if named is None else named.place,
+            source="given by you",
+            time="",
+            kind="",
+            how="setting",
+        )
     if country is not None:
         return of_country(country, "setting")
     found = find_place(environ, root)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .table import country_of_zone, has_country
+from .cloud import AMAZON, find_cloud, look_at_machine
+from .table import country_of_zone
 
-ZONEINFO = "zoneinfo/"
+DATABASE = re.compile(r"(?:.*zoneinfo[^/]*/)?(?:posix/|right/)?")
+"""What may stand before a zone's name: the tz database is in /usr/share/zoneinfo on Linux, and on a Mac in
+/var/db/timezone/zoneinfo or /usr/share/zoneinfo.default; posix and right are two builds of it."""
 
 AWS_COUNTRIES = {
-    # Country codes of AWS regions that begin with one; the others are listed by region.
+    # Regions that begin with the code of a country are listed by it, the others one by one.
     "us": "US",
     "ca": "CA",
+    "cn": "CN",
     "sa": "BR",
     "mx": "MX",
     "il": "IL",
@@ -36,6 +41,7 @@ AWS_COUNTRIES = {
     "ap-southeast-3": "ID",
     "ap-southeast-4": "AU",
     "ap-southeast-5": "MY",
+    "ap-southeast-6": "NZ",
     "ap-southeast-7": "TH",
     "ap-east-1": "HK",
     "ap-east-2": "TW",
@@ -56,39 +62,47 @@ class Place:
 def find_place(environ: Mapping[str, str], root: Path = Path("/")) -> Place | None:
     """Find the country of this machine without any network.
 
-    A time zone of a country is taken as its place: right for a laptop or a cluster, and silent where it says
-    nothing, as UTC on hosted notebooks does.
+    A time zone of a country is taken as its place: right for a laptop or a cluster. UTC and its like say
+    nothing. On a machine of a known cloud no time zone does: one other than UTC is there because someone
+    wants to read their own clock. A region in a variable is mostly where one's storage is, not one's machine.
+    AWS sets it where it runs one's code, so it counts on a machine of AWS and nowhere else.
+
+    Parameters
+    ----------
+    environ
+        Variables; `TZ`, `AWS_REGION`, `AWS_DEFAULT_REGION` and those by which a cloud is known are read.
+    root
+        Where `/etc`, `/sys` and `/proc` lie.
 
     Returns
     -------
     place
         None if nothing tells it. It is then unknown, and never guessed.
     """
-    region = environ.get("AWS_REGION", "")
-    # On a machine of one's own AWS_REGION is where one's buckets are, not where the machine is.
-    if region and "AWS_EXECUTION_ENV" in environ:
+    cloud = find_cloud(environ, look_at_machine(root))
+    if cloud is AMAZON:
+        region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
         country = AWS_COUNTRIES.get(region) or AWS_COUNTRIES.get(region.split("-")[0])
-        if country is not None and has_country(country):
-            return Place(country, f"AWS region {region}")
-    for zone in _time_zones(environ, root):
-        country = country_of_zone(zone)
-        if country is not None:
-            return Place(country, f"time zone {zone}")
-        return None  # the zone in force says nothing, and one that is not in force says less
-    return None
+        return Place(country, f"environment, AWS region {region}") if country is not None else None
+    if cloud is not None:
+        return None
+    # Only the zone in force counts; if that one says nothing, one that is not in force says less.
+    zone = next(_time_zones(environ, root), None)
+    country = None if zone is None else country_of_zone(zone)
+    return None if country is None else Place(country, f"time zone {zone}")
 
 
 def _time_zones(environ: Mapping[str, str], root: Path) -> Iterator[str]:
     """Names of the time zone, the one in force first."""
     variable = environ.get("TZ", "").removeprefix(":")
     if variable:
-        yield variable.split(ZONEINFO)[-1]
+        yield DATABASE.sub("", variable, count=1)
     try:
         target = (root / "etc/localtime").readlink().as_posix()
     except OSError:
         target = ""
-    if ZONEINFO in target:
-        yield target.split(ZONEINFO)[-1].removeprefix("posix/").removeprefix("right/")
+    if "zoneinfo" in target:
+        yield DATABASE.sub("", target, count=1)
     try:
         yield (root / "etc/timezone").read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -7,6 +7,7 @@ import difflib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Literal, cast
 
 from ct_notebook.errors import CtNotebookError, SettingError
 from ct_notebook.records import Intensity
@@ -15,14 +16,21 @@ COUNTRIES = "country_intensity.csv"
 ZONES = "zone_country.csv"
 
 WITHIN_A_YEAR = (0.5, 1.6)
-"""How far a grid's intensity at some hour is from its yearly mean: a factor of 1.5 to 2 on a mixed grid, 1.1 on
-a steady one; over a run of days it is closer. A judgement, not a statistic."""
+"""How far a grid's intensity at some hour is from its yearly mean: a factor of 1.5 to 2 on a mixed grid, 1.1
+on a steady one; over a run of days it is closer. A judgement, not a statistic."""
 
 ANYWHERE = (0.05, 1.7)
-"""How far a country is from the world average: from hydropower (about 25 g/kWh) to coal (about 800 g/kWh)."""
+"""How far a country is from the world average, from hydropower (about 25 g/kWh) to coal (about 800 g/kWh):
+nine in ten countries of the table lie within it."""
+
+IMPOSSIBLE_G_PER_KWH = 2000.0
+EARLIEST_YEAR = 2000
+"""A row beyond these is damage."""
 
 ALIASES = {"UK": "GB", "EL": "GR"}
 """Codes that people use and the standard does not."""
+
+Kind = Literal["lifecycle", "direct"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Row:
     name: str
     g_per_kwh: float
     year: int
-    kind: str
+    kind: Kind
     source: str
 
 
@@ -56,7 +64,7 @@ def of_country(text: str, how: str) -> Intensity:
         place=row.name,
         source=row.source,
         time=str(row.year),
-        kind="lifecycle",
+        kind=row.kind,
         how=how,
         low=WITHIN_A_YEAR[0],
         high=WITHIN_A_YEAR[1],
@@ -72,7 +80,7 @@ def of_the_world(how: str) -> Intensity:
         place="Unknown",
         source=f"world average, {row.source}",
         time=str(row.year),
-        kind="lifecycle",
+        kind=row.kind,
         is_fallback=True,
         how=how,
         low=ANYWHERE[0],
@@ -102,11 +110,15 @@ def country_code(text: str) -> str:
     if wanted.casefold() in names:
         return names[wanted.casefold()]
     near = difflib.get_close_matches(wanted.casefold(), names, n=3, cutoff=0.6)
-    hint = ", ".join(f"{countries[names[name]].name} ({names[name]})" for name in near)
+    # A name and a code of three letters may both be near, and are one country.
+    hint = ", ".join(
+        f"{countries[iso2].name} ({iso2})" for iso2 in dict.fromkeys(names[name] for name in near)
+    )
     msg = (
         f"country={text!r} is not in the table"
         + (f"; did you mean {hint}?" if hint else ".")
-        + " Give a code such as DK or DNK, or an English name, or the figure itself with carbon_intensity."
+        + " Give an ISO 3166 code (DK or DNK) or an English name (Denmark), in capitals or not, or "
+        "the figure itself with carbon_intensity."
     )
     raise SettingError(msg)
 
@@ -133,22 +145,37 @@ def _countries() -> dict[str, Row]:
                 raw["name"],
                 float(raw["g_per_kwh"]),
                 int(raw["year"]),
-                raw["kind"],
+                cast("Kind", raw["kind"]),
                 raw["source"],
             )
+            if not _is_possible(row) or row.iso2 in rows:
+                raise ValueError(raw)  # noqa: TRY301 - told below like any other damage
             rows[row.iso2] = row
         rows[""]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise _damaged(COUNTRIES, error) from error
     return rows
+
+
+def _is_possible(row: Row) -> bool:
+    return (
+        0 < row.g_per_kwh < IMPOSSIBLE_G_PER_KWH
+        and row.year >= EARLIEST_YEAR
+        and row.kind in {"lifecycle", "direct"}
+        and bool(row.name)
+        and bool(row.source)
+    )
 
 
 @cache
 def _zones() -> dict[str, str]:
     try:
-        return {raw["zone"]: raw["iso2"] for raw in _read(ZONES)}
-    except (KeyError, TypeError) as error:
+        zones = {raw["zone"]: raw["iso2"] for raw in _read(ZONES)}
+        if not zones or not all(zones.values()):
+            raise ValueError(zones)  # noqa: TRY301 - told below like any other damage
+    except (KeyError, ValueError, csv.Error) as error:
         raise _damaged(ZONES, error) from error
+    return zones
 
 
 def _read(name: str) -> list[dict[str, str]]:
@@ -161,6 +188,6 @@ def _read(name: str) -> list[dict[str, str]]:
 
 def _damaged(name: str, error: Exception) -> CtNotebookError:
     return CtNotebookError(
-        f"The table {name} of ct_notebook is missing or damaged ({error!r}). Install ct_notebook again, or give "
-        "the figure with carbon_intensity."
+        f"The table {name} of ct_notebook is missing or damaged ({error!r:.200}). Install ct_notebook again, "
+        "or give the figure with carbon_intensity."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -23,7 +24,11 @@ WIDGETS = SHELL + "import anywidget\nprint(time.perf_counter() - began)"
 
 
 def measured_s(code: str) -> float:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # As installed: both sides have their byte code on disk, from the first run on.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ
+    )
     return float(done.stdout.splitlines()[-1])
 
 

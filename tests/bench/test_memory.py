@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+
 from ct_notebook.account import Account, Mark
 from ct_notebook.records import Device, Reading, Sample
 

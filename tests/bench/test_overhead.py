@@ -9,12 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ct_notebook.tracker import CarbonTracker
 from IPython.core.interactiveshell import InteractiveShell
+
+from ct_notebook.tracker import CarbonTracker
 
 pytestmark = pytest.mark.bench
 
-PAIRS = 15
+TURNS = 12
+LIMIT = 1.005
 
 
 def thousand_additions() -> None:
@@ -45,64 +47,78 @@ def test_marking_an_epoch_costs_less_than_a_thousand_additions(tmp_path: Path) -
         additions_s.append(seconds(thousand_additions))
     tracker.stop()
     mark_s, reference_s = statistics.median(marks_s), statistics.median(additions_s)
-    print(f"\nepoch_start + epoch_end: median {mark_s * 1e6:.1f} us, a thousand additions {reference_s * 1e6:.1f} us")
+    print(
+        f"\nepoch_start + epoch_end: {mark_s * 1e6:.1f} us, a thousand additions {reference_s * 1e6:.1f} us"
+    )
     assert mark_s <= reference_s
 
 
+TRAINING = """\
+w = 0.0
+for epoch in range(5):
+    for x in data:
+        error = 3.0 * x - w * x
+        w += 1e-4 * error * x
+"""
+AT_THE_TOP = "s = 0\nfor i in range(4 * 10**6):\n    s += i\n"
+IN_AN_EPOCH = "for epoch in range(2):\n    s = 0\n    for i in range(2 * 10**6): s += i\n"
+
 CELLS = {
-    "a pure-Python training loop": (
-        5,
-        "w = 0.0\n"
-        "for epoch in range(5):\n"
-        "    for x in data:\n"
-        "        error = 3.0 * x - w * x\n"
-        "        w += 1e-4 * error * x\n",
-    ),
-    "a tight loop at the top of the cell": (2, "s = 0\nfor i in range(10**6):\n    s += i\n"),
-    "a tight loop inside an epoch": (2, "for epoch in range(2):\n    s = 0\n    for i in range(10**6): s += i\n"),
+    "a pure-Python training loop": (5, TRAINING),
+    "a tight loop at the top of the cell": (2, AT_THE_TOP),
+    "a tight loop inside an epoch": (2, IN_AN_EPOCH),
 }
+
+
+def check_slowdown(name: str, plain: Callable[[], float], other: Callable[[], float]) -> None:
+    """Compare CPU times of two kinds of work, taken in turns.
+
+    A second plain one in each turn shows how well this machine can tell: on a shared one its speed changes by
+    several per cent within seconds. That the rewritten loops do nothing for an item is shown without a clock
+    in tests/test_loops.py: same byte code, same iterator.
+    """
+    ratios, noise = [], []
+    for _ in range(TURNS):
+        gc.collect()
+        before_s, other_s, after_s = plain(), other(), plain()
+        ratios.append(2 * other_s / (before_s + after_s))
+        noise.append(abs(after_s / before_s - 1))
+    ratio, uncertain = statistics.median(ratios), statistics.median(noise)
+    print(f"\n{name}: {ratio:.4f}; plain against plain {uncertain:.4f}")
+    assert ratio <= LIMIT + uncertain
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_a_tracked_cell_is_as_fast_as_a_plain_one(name: str) -> None:
-    """Paired and alternating. Two plain runs beside each other show how well this machine can tell."""
     epochs, body = CELLS[name]
     shell = InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "ct_notebook")
-    shell.run_cell("data = [i % 7 - 3.0 for i in range(200_000)]")
-    head = f"%%carbontrack --epochs {epochs} --no-log --verbose 0\n"
+    shell.run_line_magic("reload_ext", "ct_notebook")
+    shell.run_cell("data = [i % 7 - 3.0 for i in range(400_000)]")
+    # The loops time themselves: what a run costs at its start and end is another test's subject.
+    timed = f"import time\nbegan = time.thread_time()\n{body}passed = time.thread_time() - began\n"
+    tracked = f"%%carbontrack --epochs {epochs} --no-log --verbose 0\n{timed}"
 
     def cpu_s(cell: str) -> float:
-        gc.collect()
-        began_s = time.thread_time()
-        result = shell.run_cell(cell, store_history=False)
-        passed_s = time.thread_time() - began_s
-        result.raise_error()
-        return passed_s
+        shell.run_cell(cell, store_history=False).raise_error()
+        return float(shell.user_ns["passed"])
 
-    cpu_s(head + body)  # loads what is loaded once
-    # The tracker's own start and end are the cell's, not the loop's: a cell without the work has them alone.
-    tracked, plain, plain_again = [], [], []
-    for _ in range(PAIRS):
-        plain.append(cpu_s(body))
-        tracked.append(cpu_s(head + body) - cpu_s(head + "pass\n"))
-        plain_again.append(cpu_s(body))
-    ratio = statistics.median(a / b for a, b in zip(tracked, plain, strict=True))
-    noise = statistics.median(abs(a / b - 1) for a, b in zip(plain_again, plain, strict=True))
-    print(f"\n{name}: tracked / plain = {ratio:.4f}; two plain runs differ by {noise:.4f}")
-    assert ratio <= 1.005 + 2 * noise
+    check_slowdown(name, lambda: cpu_s(timed), lambda: cpu_s(tracked))
 
 
-def test_a_cell_that_is_not_tracked_is_not_touched() -> None:
-    """The dispatcher of functions defined in a tracked cell does nothing outside a run."""
+def test_a_function_of_a_tracked_cell_is_as_fast_as_ever_afterwards() -> None:
+    """The dispatcher that its loops ask does nothing outside a run."""
     shell = InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "ct_notebook")
+    shell.run_line_magic("reload_ext", "ct_notebook")
     work = "def work():\n    s = 0\n    for i in range(10**6):\n        s += i\n    return s\n"
     shell.run_cell(work.replace("work", "plain_work"))
-    shell.run_cell("%%carbontrack --no-log --verbose 0\n" + work.replace("work", "tracked_work"))
-    ratios = []
-    for _ in range(PAIRS):
-        plain_s = seconds(shell.user_ns["plain_work"])
-        ratios.append(seconds(shell.user_ns["tracked_work"]) / plain_s)
-    print(f"\na function of a tracked cell, called later: {statistics.median(ratios):.4f}")
-    assert statistics.median(ratios) <= 1.05
+    shell.run_cell(
+        f"%%carbontrack --no-log --verbose 0\n{work.replace('work', 'tracked_work')}tracked_work()"
+    )
+
+    def cpu_s(name: str) -> float:
+        began_s = time.thread_time()
+        shell.user_ns[name]()
+        return time.thread_time() - began_s
+
+    name = "a function of a tracked cell, called later"
+    check_slowdown(name, lambda: cpu_s("plain_work"), lambda: cpu_s("tracked_work"))

@@ -266,6 +266,19 @@ def test_fewer_epochs_than_declared_are_told(kernel: Kernel) -> None:
     assert "ct_notebook: 50 of 100 declared epochs were seen." in answer.stdout
 
 
+def test_a_second_loop_of_that_length_is_told(kernel: Kernel) -> None:
+    answer = kernel.run(f"{HEAD} --epochs 3\nfor epoch in range(3): pass\nfor i in range(3): pass")
+    assert epochs(kernel) == (3, 0)
+    assert "ct_notebook: A later loop of that length was not counted: line 3." in answer.stdout
+
+
+def test_text_goes_above_a_progress_bar(kernel: Kernel) -> None:
+    body = "from tqdm import tqdm\nfor epoch in tqdm(range(3), ncols=60): pass"
+    answer = kernel.run(f"{HEAD} --epochs 3\n{body}")
+    assert "Predicted consumption for 3 epoch(s)" in answer.stdout
+    assert "3/3" in answer.stderr
+
+
 def test_a_variable_called_tracker_is_left_alone(kernel: Kernel) -> None:
     kernel.run("tracker = 'mine'")
     kernel.run(f"{HEAD}\nfor epoch in range(3): pass")
@@ -425,3 +438,13 @@ def test_defaults_come_from_config_and_environment_and_a_flag_wins(tmp_path: Pat
         assert kernel.value(zone) == "FR"
         kernel.run("%config CarbonTrack.api_keys = {'electricitymaps': 'very-secret'}")
         assert "very-secret" not in kernel.run("%config CarbonTrack").text
+
+
+def test_defaults_come_from_the_configuration_file_of_ipython(tmp_path: Path) -> None:
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    (profile / "ipython_config.py").write_text("c.CarbonTrack.country = 'SE'\nc.CarbonTrack.log_dir = None\n")
+    with started(tmp_path) as kernel:
+        assert kernel.run(f"%%carbontrack {SIM}\nfor epoch in range(2): pass").status == "ok"
+        assert kernel.value(f"{LAST}.intensity.zone, {LAST}.log_paths") == ("SE", ())
+        assert not (tmp_path / "logs").exists()

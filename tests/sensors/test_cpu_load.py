@@ -108,6 +108,29 @@ def test_readings_close_together_never_count_down(tmp_path: Path) -> None:
     sensor.close()
 
 
+def test_readings_close_together_add_up(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.run(1, 0, 0, 0, 0)
+    begun_j = figures(sensor)[1]
+    for _ in range(100):
+        machine.run(0.02, 1, 1, 1, 1)
+        watts, energy_j = figures(sensor)
+    assert watts == pytest.approx(18)
+    assert energy_j - begun_j == pytest.approx(2 * 18, rel=0.001)
+    sensor.close()
+
+
+def test_waiting_for_a_disk_or_for_the_host_is_not_work(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, cpus=1)
+    sensor = machine.open()
+    machine.clock.now_s += 1
+    columns = "10 10 10 20 10 10 10 20 5 5"  # user nice system idle iowait irq softirq steal guest guest_nice
+    (tmp_path / "proc/stat").write_text(f"cpu  {columns}\ncpu0 {columns}\nintr 1\n")
+    assert figures(sensor)[0] == pytest.approx(0.8 + 3.7 * share_of_span(0.5))
+    sensor.close()
+
+
 def test_only_cpus_we_may_run_on_count(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     sensor = machine.open(frozenset({1, 3}))

@@ -39,6 +39,7 @@ def test_a_gpu_gives_its_counter_and_its_power(stub: NvmlStub) -> None:
     assert (device.name, device.component, device.method) == ("NVIDIA Stub", "gpu", "counter")
     assert device.detail == "NVML energy counter"
     assert device.low < 1 < device.high
+    assert device.max_power_w == 3 * 400
     assert only(sensor) == Reading(device.key, "gpu", "counter", watts=123.456, counter_j=7890.123)
     sensor.close()
 
@@ -112,12 +113,14 @@ def test_a_gpu_that_tells_nothing_is_not_counted(stub: NvmlStub) -> None:
 def test_a_lost_gpu_is_missing_from_then_on_and_the_rest_goes_on(stub: NvmlStub, code: int) -> None:
     stub.count = 2
     sensor = opened()
-    stub.set(0, error=code)
+    stub.set(0, power_error=code)
+    energy_before = stub.calls(0)["energy"]
     readings, missing = sensor.read()
     assert [reading.device for reading in readings] == [sensor.devices[1].key]
     assert list(missing) == [sensor.devices[0].key]
     asked = stub.calls(0)
-    stub.set(0, error=0)
+    assert asked["energy"] == energy_before
+    stub.set(0, power_error=0)
     assert list(sensor.read()[1]) == [sensor.devices[0].key]
     assert stub.calls(0) == asked
     sensor.close()
@@ -298,6 +301,7 @@ def test_a_mig_slice_is_a_labelled_share_of_its_gpu(stub: NvmlStub) -> None:
     assert device.detail == "estimate: 28 of 98 multiprocessors of the whole GPU's NVML energy counter"
     assert device.low < 0.5
     assert device.high > 1.5
+    assert device.max_power_w == pytest.approx(3 * 400 * 28 / 98)
     reading = only(sensor)
     assert reading.watts == pytest.approx(100 * 28 / 98)
     assert reading.counter_j == pytest.approx(1000 * 28 / 98)

@@ -63,6 +63,20 @@ def test_a_counter_that_wraps_loses_nothing(tmp_path: Path) -> None:
     sensor.close()
 
 
+def test_a_counter_that_was_set_to_zero_is_no_wrap(tmp_path: Path) -> None:
+    tree = make_rapl(tmp_path, [RaplZone("intel-rapl:0", "package-0", 10_000_000_000)])
+    sensor = opened(tree.base)
+    account = Account(sensor.devices, interval_s=1)
+    for second in range(3):
+        tree.set("intel-rapl:0", 10e9 if not second else 50e6 * (second - 1))
+        account.add(Sample(float(second), *sensor.read()))
+    account.mark(0.0, Mark.START)
+    account.mark(2.0, Mark.STOP)
+    account.settle(final=True)
+    assert account.outside_j["cpu:package-0"] == pytest.approx(50.0)
+    sensor.close()
+
+
 @pytest.mark.parametrize("place", ["sys/class/powercap", "sys/devices/virtual/powercap"])
 def test_packages_and_memory_count_once_and_nothing_else_does(tmp_path: Path, place: str) -> None:
     make_rapl(tmp_path, SERVER)
@@ -87,6 +101,8 @@ def test_the_control_type_wins_over_its_memory_mapped_twin(tmp_path: Path) -> No
             RaplZone("intel-rapl:0", "package-0", 7_000_000),
         ],
     )
+    for control_type in ("intel-rapl", "intel-rapl-mmio"):
+        (tmp_path / "sys/class/powercap" / control_type).unlink()  # so that the twin is listed first
     sensor = opened(tmp_path / "sys/class/powercap")
     assert [reading.counter_j for reading in sensor.read()[0]] == [7.0]
     sensor.close()
