@@ -410,7 +410,7 @@ def test_a_run_can_be_paused_and_stopped_from_within_its_cell(kernel: Kernel) ->
 
 
 def test_logs_go_into_the_folder_that_is_said_once(tmp_path: Path) -> None:
-    with started(tmp_path, HOME=str(tmp_path)) as kernel:
+    with started(tmp_path, {"HOME": str(tmp_path)}) as kernel:
         cell = f"%%carbontrack {SIM} --epochs 2\nfor epoch in range(2): pass"
         first, second = kernel.run(cell), kernel.run(cell)
         assert first.stdout.count(f"logs are in {tmp_path / 'logs'}") == 1
@@ -425,7 +425,8 @@ def test_logs_go_into_the_folder_that_is_said_once(tmp_path: Path) -> None:
 
 
 def test_defaults_come_from_config_and_environment_and_a_flag_wins(tmp_path: Path) -> None:
-    with started(tmp_path, CT_NOTEBOOK_COUNTRY="DE", CT_NOTEBOOK_LOG_DIR="from environment") as kernel:
+    environ = {"CT_NOTEBOOK_COUNTRY": "DE", "CT_NOTEBOOK_LOG_DIR": "from environment"}
+    with started(tmp_path, environ) as kernel:
         cell = f"%%carbontrack {SIM}\nfor epoch in range(2): pass"
         zone = f"{LAST}.intensity.zone"
         kernel.run(cell)

@@ -33,7 +33,7 @@ def gpus(tmp_path_factory: pytest.TempPathFactory) -> NvmlStub:
 
 @pytest.fixture(scope="module")
 def kernel(gpus: NvmlStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    with started(tmp_path_factory.mktemp("surroundings"), **gpus.env()) as kernel:
+    with started(tmp_path_factory.mktemp("surroundings"), gpus.env()) as kernel:
         yield kernel
 
 
@@ -170,7 +170,7 @@ def test_processes_started_in_the_cell_neither_sample_nor_report(kernel: Kernel,
 
 def test_two_kernels_in_one_folder_share_no_file(gpus: NvmlStub, tmp_path: Path) -> None:
     cell = f"%%carbontrack --epochs 3 --sim-cpu X --sim-cpu-tdp 100 --log-dir {tmp_path / 'logs'}\n"
-    with started(tmp_path, **gpus.env()) as first, started(tmp_path, **gpus.env()) as second:
+    with started(tmp_path, gpus.env()) as first, started(tmp_path, gpus.env()) as second:
         sent = [(kernel, kernel.send(cell + LOOP.format(n=3, s=0.1))) for kernel in (first, second)]
         assert [kernel.answer(each).status for kernel, each in sent] == ["ok", "ok"]
     logs = list((tmp_path / "logs").glob("*_carbontracker.log"))
@@ -179,7 +179,7 @@ def test_two_kernels_in_one_folder_share_no_file(gpus: NvmlStub, tmp_path: Path)
 
 
 def test_a_killed_kernel_leaves_its_finished_epochs(gpus: NvmlStub, tmp_path: Path) -> None:
-    with started(tmp_path, **gpus.env()) as kernel:
+    with started(tmp_path, gpus.env()) as kernel:
         pid = kernel.value("__import__('os').getpid()")
         sent = kernel.send(
             "%%carbontrack --epochs 50 --sim-cpu X --sim-cpu-tdp 100\n"
@@ -207,7 +207,7 @@ def test_reset_between_cells_disturbs_nothing(kernel: Kernel, tmp_path: Path) ->
 
 
 def test_a_machine_without_the_component_gets_one_message_and_trains(tmp_path: Path) -> None:
-    with started(tmp_path, LD_LIBRARY_PATH="") as kernel:
+    with started(tmp_path, {"LD_LIBRARY_PATH": ""}) as kernel:
         answer = kernel.run("%%carbontrack --epochs 3 --components gpu --no-log\n" + LOOP.format(n=3, s=0.02))
         assert answer.status == "ok"
         assert answer.stdout.count("No component can be measured") == 1

@@ -147,7 +147,7 @@ def _plain(text: str) -> str:
 
 
 @contextmanager
-def started(folder: Path, *, load: bool = True, **environ: str) -> Iterator[Kernel]:
+def started(folder: Path, environ: Mapping[str, str] | None = None, *, load: bool = True) -> Iterator[Kernel]:
     """A kernel that works in `folder`, with the extension loaded, ended afterwards."""
     manager = KernelManager()
     manager.kernel_spec.argv = [
@@ -161,7 +161,7 @@ def started(folder: Path, *, load: bool = True, **environ: str) -> Iterator[Kern
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
     paths = [inherited.get("PYTHONPATH", ""), str(REPOSITORY)]
     place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    manager.start_kernel(cwd=str(folder), env={**inherited, **place, **environ})
+    manager.start_kernel(cwd=str(folder), env={**inherited, **place, **(environ or {})})
     client = manager.client()
     client.start_channels()
     try:
