@@ -16,12 +16,15 @@ from typing import Any
 
 import pytest
 
+import ct_notebook
+
 with warnings.catch_warnings():
     # jupyter_client 7 (Colab's) parses a date in a way that Python 3.13 warns of, once, as it is imported.
     warnings.simplefilter("ignore", DeprecationWarning)
     from jupyter_client.manager import KernelManager
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = Path(ct_notebook.__file__).resolve().parents[1]
+"""What the tests test: the installed package, or the one of this repository."""
 
 old_clients_are_quiet = pytest.mark.filterwarnings(
     # The test's own side, with what Colab pins on Python 3.13: datetime.utcnow() and the like.
@@ -159,7 +162,7 @@ def started(folder: Path, environ: Mapping[str, str] | None = None, *, load: boo
         "{connection_file}",
     ]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
-    paths = [inherited.get("PYTHONPATH", ""), str(REPOSITORY)]
+    paths = [inherited.get("PYTHONPATH", ""), str(PACKAGE)]
     place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     manager.start_kernel(cwd=str(folder), env={**inherited, **place, **(environ or {})})
     client = manager.client()
