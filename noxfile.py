@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import nox
 
@@ -28,6 +30,16 @@ COLAB = (
 )
 
 COLAB_PYTHON = "3.13"
+
+
+def _interpreter(version: str) -> str:
+    """The interpreter of a version if the machine has one that starts, else the one that runs nox."""
+    installed = sorted(str(path) for path in Path.home().glob(f".pyenv/versions/{version}*/bin/python"))
+    for place in (shutil.which(f"python{version}"), *installed):
+        # A shim of a version manager may be there without its Python.
+        if place and subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:  # noqa: S603
+            return place
+    return sys.executable
 
 
 @nox.session
@@ -59,7 +71,7 @@ def tests_ipykernel629(session: nox.Session) -> None:
     session.run("pytest", "-m", "not bench and not peers", "--ignore=tests/notebooks", *session.posargs)
 
 
-@nox.session(python=COLAB_PYTHON if shutil.which(f"python{COLAB_PYTHON}") else sys.executable)
+@nox.session(python=_interpreter(COLAB_PYTHON))
 def tests_colab(session: nox.Session) -> None:
     """The same on Colab's pins; on its Python if the machine has it."""
     session.install(*COLAB, *TEST_TOOLS, ".")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ct_notebook.settings import OPTIONS
-from support.kernel import REPOSITORY, Kernel, old_clients_are_quiet, started
+from support.kernel import PACKAGE, Kernel, old_clients_are_quiet, started
 
 pytestmark = old_clients_are_quiet
 
@@ -165,7 +165,7 @@ def test_help_is_printed_and_nothing_runs(kernel: Kernel, line: str) -> None:
 
 def terminal(script: str, folder: Path) -> str:
     """What a terminal IPython shows for lines typed into it."""
-    paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(REPOSITORY)]))
+    paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(PACKAGE)]))
     ended = subprocess.run(
         [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor"],
         input=script,
