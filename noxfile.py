@@ -53,7 +53,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Types: mypy, strict, tests included."""
-    session.install("mypy", "nox", "types-psutil", "types-requests", "pandas-stubs", *TEST_TOOLS, ".[lab]")
+    session.install("mypy", "nox", "types-psutil", "types-requests", "pandas-stubs", *TEST_TOOLS, ".")
     session.run("mypy")
 
 

@@ -6,6 +6,7 @@ two marks: a mark costs a clock read, an epoch of any length has a value, the pa
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right
 from collections import deque
@@ -21,6 +22,9 @@ CURVE_POINTS = 4096
 
 COUNTER_TICK_S = 0.25
 """A counter may stand still this long between updates: NVML's moves every 20 to 100 ms, RAPL's every 1 ms."""
+
+STALL_PATIENCE_S = 10.0
+"""An epoch waits this long for a counter that stands still and has no gauge beside it, then ends without."""
 
 STALL_S = 1.0
 """A counter that stood still longer than this has stalled: it must show that it caught up."""
@@ -85,7 +89,11 @@ class Curve:
             return 0.0, 0.0
         if at_s >= self._at_s[-1]:
             # The gauge speaks for a counter that has not moved yet.
-            return self._energy_j[-1] + self._still_j, self._covered_s[-1] + self._still_s
+            passed_s = self._watts_at_s - self._at_s[-1]
+            share = (
+                min(1.0, (at_s - self._at_s[-1]) / passed_s) if self._still_s > 0 and passed_s > 0 else 0.0
+            )
+            return self._energy_j[-1] + share * self._still_j, self._covered_s[-1] + share * self._still_s
         right = bisect_right(self._at_s, at_s)
         if right == 0:
             return 0.0, 0.0
@@ -95,6 +103,14 @@ class Curve:
             self._energy_j[left] + share * (self._energy_j[right] - self._energy_j[left]),
             self._covered_s[left] + share * (self._covered_s[right] - self._covered_s[left]),
         )
+
+    def knows(self, at_s: float, now_s: float) -> bool:
+        """Whether the figure at `at_s` is as good as it gets, when the newest sample was taken at `now_s`."""
+        if self.last_s >= at_s:
+            return True
+        # A counter that has not ticked since will have within its update time; one that stalled may catch up.
+        patience_s = COUNTER_TICK_S if self._still_s > 0 or self._counter_j is None else STALL_PATIENCE_S
+        return now_s >= at_s + patience_s
 
     def points(self) -> tuple[Sequence[float], Sequence[float]]:
         """Times and cumulative joules of the points kept."""
@@ -236,8 +252,8 @@ class Account:
         self._settled_s: float | None = None
         self._open: _OpenEpoch | None = None
         self._paused = False
-        self._stopped = False
-        self._last_sample_s = float("-inf")
+        self._stopping = self._stopped = False
+        self._last_sample_s = self._newest_mark_s = float("-inf")
         self.samples = 0
         self.longest_gap_s = 0.0
         self.epochs: list[Epoch] = []
@@ -250,9 +266,14 @@ class Account:
         self.missing: dict[str, str] = {}
 
     @property
-    def last_sample_s(self) -> float:
-        """When the newest sample was taken; minus infinity if there is none."""
-        return self._last_sample_s
+    def stopping(self) -> bool:
+        """Whether the end was marked."""
+        return self._stopping
+
+    @property
+    def settled_s(self) -> float:
+        """The time up to which everything is settled; minus infinity if nothing is."""
+        return float("-inf") if self._settled_s is None else self._settled_s
 
     def curve(self, device: str) -> Curve:
         """The curve of a device."""
@@ -260,7 +281,10 @@ class Account:
 
     def mark(self, at_s: float, mark: Mark, index: int = 0) -> None:
         """Note that something happened. Marks must come in the order of their times."""
-        self._marks.append((at_s, mark, index))
+        # Marks of several threads may be a moment out of order.
+        self._stopping = self._stopping or mark is Mark.STOP
+        self._newest_mark_s = max(at_s, self._newest_mark_s)
+        self._marks.append((self._newest_mark_s, mark, index))
 
     def add(self, sample: Sample) -> None:
         """Take a sample. A device that it names as missing stays listed until it is read again."""
@@ -270,12 +294,16 @@ class Account:
             self.longest_gap_s = max(self.longest_gap_s, sample.at_s - self._last_sample_s)
         self._last_sample_s = sample.at_s
         self.samples += 1
+        missing = dict(sample.missing)
         for reading in sample.readings:
-            curve = self._curves.get(reading.device)
-            if curve is not None:
-                curve.add(sample.at_s, reading)
+            if not _is_possible(reading.watts) or not _is_possible(reading.counter_j):
+                missing[reading.device] = (
+                    f"gave no possible figure ({reading.watts} W, {reading.counter_j} J)"
+                )
+            elif reading.device in self._curves:
+                self._curves[reading.device].add(sample.at_s, reading)
                 self.missing.pop(reading.device, None)
-        for device, why in sample.missing.items():
+        for device, why in missing.items():
             if device in self._curves:
                 self.missing.setdefault(device, why)
                 self._curves[device].watts = None
@@ -333,17 +361,15 @@ class Account:
         return total, seconds
 
     def _reached(self, at_s: float) -> bool:
-        if self._last_sample_s < at_s:
-            return False
-        # A counter that has not ticked since the mark will have within its update time.
-        patient = self._last_sample_s < at_s + COUNTER_TICK_S
-        return not patient or all(
-            curve.last_s >= at_s or device in self.missing for device, curve in self._curves.items()
+        return self._last_sample_s >= at_s and all(
+            device in self.missing or curve.knows(at_s, self._last_sample_s)
+            for device, curve in self._curves.items()
         )
 
     def _pass(self, at_s: float) -> None:
         """Charge what was used since the mark before to whatever was going on. Frozen from here on."""
         began_s = self._settled_s
+        passed_s = 0.0 if began_s is None else at_s - began_s
         energy_j: dict[str, float] = {}
         covered_s: dict[str, float] = {}
         for device, curve in self._curves.items():
@@ -352,13 +378,13 @@ class Account:
             # A curve may fall behind what a gauge said for a counter that had not moved; it catches up.
             now = max(now[0], before[0]), max(now[1], before[1])
             self._settled[device] = now
-            if now[1] > before[1]:
+            if now > before:
                 energy_j[device] = now[0] - before[0]
-                covered_s[device] = now[1] - before[1]
+                # A stalled counter that caught up may bring the energy of marks that have passed.
+                covered_s[device] = min(passed_s, now[1] - before[1])
         self._settled_s = at_s
         if began_s is None or self._stopped:
             return
-        passed_s = at_s - began_s
         if self._paused:
             self.paused_s += passed_s
             _add_to(self.paused_j, energy_j)
@@ -397,6 +423,11 @@ class Account:
                 partial=mark is Mark.EPOCH_CUT,
             )
         return None
+
+
+def _is_possible(figure: float | None) -> bool:
+    """Whether a figure can be meant at all; sensors check what they know of their hardware."""
+    return figure is None or (math.isfinite(figure) and figure >= 0)
 
 
 def _add_to(total: dict[str, float], part: Mapping[str, float]) -> None:

@@ -53,16 +53,28 @@ def forecast(epochs: Sequence[Epoch], total: int, g_per_j: float) -> Estimate | 
     if not epochs:
         return None
     duration_s = total_of([epoch.duration_s for epoch in epochs], total)
-    energy_j = total_of([epoch.total_j for epoch in epochs], total)
+    energies_j = [energy for energy in map(full_energy_j, epochs) if energy is not None]
+    # Epochs of which nothing was measured are taken to be like the others.
+    energy_j = total_of(energies_j, total) if energies_j else None
     kind = "the first epoch" if len(epochs) == 1 else f"{min(len(epochs) - 1, LEVEL_EPOCHS)} newest epoch(s)"
     return Estimate(
         epochs=total,
         made_after=len(epochs),
         duration_s=duration_s,
         energy_j=energy_j,
-        emissions_g=energy_j.times(g_per_j),
+        emissions_g=None if energy_j is None else energy_j.times(g_per_j),
         method=f"observed + remaining x level of {kind}",
     )
+
+
+def full_energy_j(epoch: Epoch) -> float | None:
+    """The energy that an epoch would have shown had its devices been read throughout, J; None if none was."""
+    energies_j = [
+        energy_j * max(1.0, epoch.duration_s / epoch.covered_s[device])
+        for device, energy_j in epoch.energy_j.items()
+        if epoch.covered_s.get(device, 0.0) > 0
+    ]
+    return sum(energies_j) if energies_j else None
 
 
 def total_of(amounts: Sequence[float], total: int) -> Band:

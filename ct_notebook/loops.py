@@ -14,9 +14,10 @@ A loop is watched by what it iterates over, never by a call in its body. Each ou
 
 so a loop that is not the epoch loop costs a few calls when it is entered and nothing for each item, and
 `break`, `continue`, `else` and exceptions mean what they meant (`return x` of a function becomes
-``return __ct_loops__.left(7, x)``). There is no `try`: with a `finally` around the loop, IPython 9 shows the
-line of the loop instead of the line that failed. A step loop has the first two levels: it is probed while its
-items are slow, and handed over to the plain copy once they are not.
+``return __ct_loops__.left(7, x)``). Where an exception that left the loop may end, at the head of an `except`
+and after a `with`, stands ``__ct_loops__.caught()``. There is no `try`: with a `finally` around the loop,
+IPython 9 shows the line of the loop instead of the line that failed. A step loop has the first two levels: it
+is probed while its items are slow, and handed over to the plain copy once they are not.
 
 What is handed to the two `for` is built of the interpreter's own iterators: where the user's iterable raises,
 no frame of ours stands in the traceback.
@@ -35,7 +36,8 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -82,6 +84,7 @@ class EpochSink(Protocol):
         """How many epochs the user announced."""
 
     should_stop: bool
+    marked_by_hand: bool
 
     def declare(self, epochs: int) -> None:
         """Take the length of the loop for the number of epochs, if none was announced."""
@@ -91,6 +94,9 @@ class EpochSink(Protocol):
 
     def end_epoch(self) -> None:
         """End it. A question may be asked here."""
+
+    def cut_epoch(self) -> None:
+        """End it as one that was cut short."""
 
     def step(self) -> None:
         """Let what waits for the main thread run, within an epoch."""
@@ -149,7 +155,8 @@ def is_epoch_loop(
     """Decide, as a loop is entered, whether its turns are the epochs.
 
     The length that was declared decides. Where it does not, the loop that looks most like an epoch loop is
-    taken, but only once no other loop of the cell may still turn out to have that length.
+    taken, but only once no other loop of the cell may still turn out to have that length. One that is
+    known to have another length must look like an epoch loop: the training may be out of sight.
 
     Parameters
     ----------
@@ -165,6 +172,8 @@ def is_epoch_loop(
     if loop.inner or loop not in plan.loops:
         return False
     if length is not None and length > many(loop, declared):
+        return False
+    if None not in (length, declared) and not (loop.named or loop.nested):
         return False
     others = [other for other in plan.loops if other.key != loop.key and other.key not in refused]
     if declared is not None and any(
@@ -207,6 +216,11 @@ class Watch:
     _running: bool = False
 
     @property
+    def marks(self) -> bool:
+        """Whether its marks count: the run goes on, and the user's own code marks nothing."""
+        return self.sink.active and self.fault is None and not self.sink.marked_by_hand
+
+    @property
     def here(self) -> bool:
         """Whether the cell runs in this process and thread: a forked or started worker marks nothing."""
         return os.getpid() == self.pid and threading.get_ident() == self.thread
@@ -214,7 +228,7 @@ class Watch:
     def take(self, loop: Loop, length: int | None) -> bool:
         """Decide on a loop that is being entered."""
         declared = self.sink.epochs_declared
-        if self.plan.by_hand or not self.sink.active or self.fault is not None:
+        if self.plan.by_hand or not self.marks:
             return False
         if self.loop is not None:
             if not self._running and length is not None and length == declared:
@@ -230,15 +244,14 @@ class Watch:
         return True
 
     def begin(self) -> None:
-        """An epoch begins."""
-        self._call(self.sink.begin_epoch)
-        self.is_open = True
+        """An epoch begins, unless what prepared its item has begun one by hand."""
+        if self.marks:
+            self._call(self.sink.begin_epoch)
+            self.is_open = True
 
     def end(self) -> None:
         """The epoch that is open, if one is, ends."""
-        if self.is_open:
-            self.is_open = False
-            self._call(self.sink.end_epoch)
+        self._close(self.sink.end_epoch)
 
     def got(self, _item: object) -> bool:
         """An item came of an iterable of unknown length: the epoch begins, the item is let through."""
@@ -262,11 +275,18 @@ class Watch:
         self.end()
 
     def caught(self) -> None:
-        """An exception that left the loop was caught. The tracker would cut the epoch at the cell's end."""
-        cut = getattr(self.sink, "cut_epoch", None)
-        if self.exited and self.is_open and cut is not None:
-            self.is_open = self._running = False
-            self._call(cut)
+        """An exception may have left the loop. The tracker would cut the epoch at the cell's end."""
+        if self.exited and self.is_open:
+            self._running = False
+            self._close(self.sink.cut_epoch)
+
+    def _close(self, how: Callable[[], None]) -> None:
+        if self.is_open:
+            self.is_open = False
+            if self.sink.marked_by_hand:
+                self.handed_over = True  # the user's own code has taken over that epoch
+            else:
+                self._call(how)
 
     def _call(self, what: Callable[[], None]) -> None:
         try:
@@ -287,7 +307,7 @@ class Loops:
         self.known: dict[int, Loop] = {}
         self._watch: Watch | None = None
         self._rest: dict[int, Iterable[Any]] = {}
-        self._lengths: dict[int, list[int | None]] = {}
+        self._lengths: dict[int, list[tuple[int | None, bool]]] = {}
         self._keys = itertools.count(1)
 
     def __bool__(self) -> bool:
@@ -314,7 +334,7 @@ class Loops:
     def look(self, key: int, iterable: Any) -> Any:
         """Note the length of what stands within `enumerate`, `zip`, `tqdm`; give it back as it is."""
         if self:
-            self._lengths.setdefault(key, []).append(length_of(iterable))
+            self._lengths.setdefault(key, []).append((length_of(iterable), is_sure(iterable)))
         return iterable
 
     def epochs(self, key: int, iterable: Any) -> Any:
@@ -325,9 +345,9 @@ class Loops:
             return ()
         inside = self._lengths.pop(key, [])
         length = length_of(iterable)
-        sure = length is not None or (bool(inside) and None not in inside)
+        sure = all(each for _, each in inside) if inside else is_sure(iterable)
         if length is None:
-            length = min((known for known in inside if known is not None), default=None)
+            length = min((known for known, _ in inside if known is not None), default=None)
         if not watch.take(loop, length):
             self._rest[key] = iterable
             return ()
@@ -343,6 +363,8 @@ class Loops:
     def goes_on(self, key: int) -> bool:
         """Whether the loop goes on after its watched copy, if only to its `else`."""
         watch = self._watch
+        if watch is not None and watch.loop is not None and watch.loop.key == key and watch.here:
+            watch.caught()  # no item came, though one was to come: no epoch
         return watch is None or not watch.is_stopping(key)
 
     def rest(self, key: int) -> Any:
@@ -358,7 +380,7 @@ class Loops:
         return value
 
     def caught(self) -> None:
-        """An `except` of the cell has begun."""
+        """An `except` has begun or a `with` is over: an exception that left the loop may have ended here."""
         if self and self._watch is not None:
             self._watch.caught()
 
@@ -398,7 +420,7 @@ class Loops:
                 if sink.should_stop:
                     watch.stopped = True
                     return
-                if self._watch is not watch or not sink.active or watch.fault or asked == limit:
+                if self._watch is not watch or not watch.marks or asked == limit:
                     watch.handed_over = True
                     self._rest[key] = iterator
                     return
@@ -447,6 +469,15 @@ def _total(iterable: Any, default: int) -> Any:
     return getattr(iterable, "total", default)
 
 
+def is_sure(iterable: Any) -> bool:
+    """Whether it will give as many items as it says: a list may grow, and a progress bar was only told."""
+    try:
+        told = hasattr(iterable, "total")
+    except Exception:  # any object may be iterated over
+        told = True
+    return not told and not isinstance(iterable, MutableSequence) and length_of(iterable) is not None
+
+
 # -- the syntax tree -----------------------------------------------------------------------------------
 
 
@@ -468,6 +499,21 @@ def plan_of(tree: ast.Module, names: Mapping[str, Any], *, tracker: str = "track
     tree.body = rewriter.block(tree.body)
     LOOPS.known.update({loop.key: loop for loop in rewriter.loops})
     return Plan(tuple(rewriter.loops))
+
+
+def check(tree: ast.Module) -> None:
+    """Compile a cell as IPython does, statement by statement, without a warning that it will give itself.
+
+    Raises
+    ------
+    SyntaxError
+        It parses, but does not compile.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for node in ast.fix_missing_locations(tree).body:
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            compile(ast.Module([node], []), "<cell>", "exec", flags, dont_inherit=True)
 
 
 def _marks_by_hand(tree: ast.Module, tracker: str) -> bool:
@@ -503,35 +549,45 @@ def _numbers(tree: ast.Module, names: Mapping[str, Any]) -> dict[str, int]:
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _functions(tree: ast.Module) -> set[str]:
-    """The names of those functions of the cell whose loops may be rewritten.
+def _functions(tree: ast.Module) -> set[_Function]:
+    """Those functions of the cell whose loops may be rewritten.
 
     They are called by the cell itself, by name and outside of any loop: what is called in a loop would pay
     for it each time. What is decorated or passed on as a value may be compiled by others (numba, torch, jax),
     who would not know what to do with the rewritten form.
     """
-    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, _Function)}
     calls = _Calls()
     calls.visit(tree)
     wanted: set[str] = set()
     ahead = set(calls.once.get("", ()))
     while ahead:
         name = ahead.pop()
-        if name in defined and name not in wanted:
+        if name in calls.defined and name not in wanted:
             wanted.add(name)
             ahead |= calls.once.get(name, set())
-    return {name for name in wanted - calls.often - calls.passed_on if not defined[name].decorator_list}
+    names = wanted - calls.often - calls.passed_on
+    return {node for name in names for node in calls.defined[name] if not node.decorator_list}
 
 
 class _Calls(ast.NodeVisitor):
-    """Which names are called once by which function, which in loops, and which are used without a call."""
+    """Which names are called once by which function, which in loops, and which are used without a call.
+
+    A method is known as `.fit`, so that `model.train()` is no call of a function `train`.
+    """
 
     def __init__(self) -> None:
+        self.defined: dict[str, list[_Function]] = {}
         self.once: dict[str, set[str]] = {}
         self.often: set[str] = set()
         self.passed_on: set[str] = set()
         self._function = ""
+        self._dot = ""
         self._in_loop = 0
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        before, self._dot = self._dot, "."
+        self.generic_visit(node)
+        self._dot = before
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._enter(node)
@@ -542,20 +598,22 @@ class _Calls(ast.NodeVisitor):
     def _enter(self, node: _Function) -> None:
         for outside in (*node.decorator_list, *node.args.defaults):
             self.visit(outside)
-        before = self._function, self._in_loop
-        self._function, self._in_loop = node.name, 0
+        before = self._function, self._dot, self._in_loop
+        name = self._dot + node.name
+        self.defined.setdefault(name, []).append(node)
+        self._function, self._dot, self._in_loop = name, "", 0
         for statement in node.body:
             self.visit(statement)
-        self._function, self._in_loop = before
+        self._function, self._dot, self._in_loop = before
 
-    def visit_For(self, node: ast.For) -> None:
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
         self._loop(*node.body)
         for statement in node.orelse:
             self.visit(statement)
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> None:
-        self._loop(node)
+        self.visit_For(node)
 
     def visit_While(self, node: ast.While) -> None:
         self._loop(node.test, *node.body, *node.orelse)
@@ -569,15 +627,11 @@ class _Calls(ast.NodeVisitor):
     def _loop(self, *nodes: ast.AST) -> None:
         self._in_loop += 1
         for node in nodes:
-            # The node itself, not what it dispatches to: an `async for` would come back here for ever.
-            if isinstance(node, ast.AsyncFor):
-                super().generic_visit(node)
-            else:
-                self.visit(node)
+            self.visit(node)
         self._in_loop -= 1
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = _last_name(node.func)
+        name = ("." if isinstance(node.func, ast.Attribute) else "") + _last_name(node.func)
         if self._in_loop:
             self.often.add(name)
         else:
@@ -594,7 +648,7 @@ class _Calls(ast.NodeVisitor):
             self.passed_on.add(node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.passed_on.add(node.attr)
+        self.passed_on.add("." + node.attr)
         self.visit(node.value)
 
 
@@ -606,7 +660,7 @@ def _last_name(node: ast.expr) -> str:
 class _Rewriter:
     """Rewrites the outermost loops of a block, and notes them."""
 
-    def __init__(self, numbers: Mapping[str, int], functions: set[str]) -> None:
+    def __init__(self, numbers: Mapping[str, int], functions: set[_Function]) -> None:
         self.loops: list[Loop] = []
         self._numbers = numbers
         self._functions = functions
@@ -619,7 +673,7 @@ class _Rewriter:
         if isinstance(node, ast.For):
             return self._outermost(node, function)
         if isinstance(node, _Function):
-            if node.name in self._functions:
+            if node in self._functions:
                 node.body = self.block(node.body, node.name)
         elif isinstance(node, ast.ClassDef):
             if not node.decorator_list:
@@ -628,11 +682,25 @@ class _Rewriter:
                     for part in node.body
                 ]
         else:
+            before = len(self.loops)
             for statements in _blocks(node):
                 statements[:] = self.block(statements, function)
-            for handler in getattr(node, "handlers", ()):
-                note = ast.copy_location(ast.Expr(_call("caught")), handler)
-                handler.body.insert(0, ast.fix_missing_locations(note))
+            if not function or len(self.loops) > before:
+                return self._note_exceptions(node, function)
+        return node
+
+    def _note_exceptions(self, node: ast.stmt, function: str) -> ast.stmt:
+        """The same statement, which tells where an exception that left a loop ends."""
+
+        def note(place: ast.stmt | ast.excepthandler) -> ast.stmt:
+            told: ast.stmt = ast.Expr(_call("caught"))
+            told = ast.If(_guard(), [told], []) if function else told
+            return ast.fix_missing_locations(ast.copy_location(told, place))
+
+        for handler in getattr(node, "handlers", ()):
+            handler.body.insert(0, note(handler))
+        if isinstance(node, ast.With | ast.AsyncWith):
+            return ast.fix_missing_locations(ast.copy_location(_together(node, note(node)), node))
         return node
 
     def _outermost(self, node: ast.For, function: str) -> ast.stmt:
@@ -679,13 +747,12 @@ class _Rewriter:
     def _rewritten(self, node: ast.For, loop: Loop, plain: list[ast.stmt]) -> ast.stmt:
         watched = [_with_steps(statement) for statement in copy.deepcopy(node.body)]
         if loop.function:
-            _tell_returns(watched, loop.key)
+            watched = _Returns(loop.key).block(watched)
         iterable = _looked_into(node.iter, loop.key, outermost=True)
         rest = ast.For(copy.deepcopy(node.target), _call("rest", loop.key), plain, node.orelse)
         goes_on = ast.If(_call("goes_on", loop.key), [rest], [])
         first = ast.For(node.target, _call("epochs", loop.key, iterable), watched, [goes_on])
-        # One statement for one: IPython displays the last one of a cell.
-        return ast.If(ast.Constant(value=True), [first, ast.Expr(_call("left", loop.key))], [])
+        return _together(first, ast.Expr(_call("left", loop.key)))
 
     def _length(self, node: ast.expr) -> int | None:
         """The length of what a loop iterates over, as far as the text tells it."""
@@ -764,16 +831,35 @@ def _looked_into(node: ast.expr, key: int, *, outermost: bool = False) -> ast.ex
     )
 
 
-def _tell_returns(statements: list[ast.stmt], key: int) -> None:
-    """Have each `return` of a function's loop end the epoch, once its value is there."""
-    ahead: list[ast.AST] = [*statements]
-    while ahead:
-        node = ahead.pop()
-        if isinstance(node, ast.Return):
-            value = [] if node.value is None else [node.value]
-            node.value = ast.fix_missing_locations(ast.copy_location(_call("left", key, *value), node))
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            ahead.extend(ast.iter_child_nodes(node))
+class _Returns(ast.NodeTransformer):
+    """Has each `return` of a function's loop end the epoch, once its value is there."""
+
+    def __init__(self, key: int) -> None:
+        self._key = key
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """The same statements, with their returns telling."""
+        module = ast.Module(statements, [])
+        self.generic_visit(module)
+        return module.body
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return node
+        return super().visit(node)
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        if node.value is None:
+            # It stays bare: an async generator may return nothing else.
+            told = ast.Expr(_call("left", self._key))
+            return [ast.fix_missing_locations(ast.copy_location(told, node)), node]
+        told_value = ast.copy_location(_call("left", self._key, node.value), node)
+        return ast.copy_location(ast.Return(ast.fix_missing_locations(told_value)), node)
+
+
+def _together(*statements: ast.stmt) -> ast.stmt:
+    """Several statements as one: IPython displays the last one of a cell."""
+    return ast.If(ast.Constant(value=True), [*statements], [])
 
 
 def _call(method: str, key: int | None = None, *arguments: ast.expr) -> ast.Call:

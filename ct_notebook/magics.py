@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
 import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -295,11 +298,9 @@ def _tracks(tree: ast.Module) -> int | None:
         call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             words = [part.value for part in call.args if isinstance(part, ast.Constant)]
-            if (
-                call.func.attr == "run_line_magic"
-                and words[:1] == [MAGIC]
-                and str(words[1:2]).startswith("['track")
-            ):
+            name, rest = [*words, None, None][:2]
+            is_ours = call.func.attr == "run_line_magic" and name == MAGIC
+            if is_ours and isinstance(rest, str) and rest.split()[:1] == ["track"]:
                 return node.lineno
     return None
 
@@ -349,7 +350,6 @@ class Notebook:
         self.shell = shell
         self.config = CarbonTrack(parent=shell)
         self._cell: _Cell | None = None
-        self._running: list[Any] = []
         self._plan: tuple[Plan, int] | None = None
         self._injected: object | None = None
         self._said: set[str] = set()
@@ -367,8 +367,8 @@ class Notebook:
         shell.register_magic_function(carbontrack, "line_cell", MAGIC)
         shell.input_transformers_cleanup.append(as_line_call)
         shell.ast_transformers.append(self)
-        shell.events.register("pre_run_cell", self.before)
-        shell.events.register("post_run_cell", self.after)
+        for event, hook in self._hooks():
+            shell.events.register(event, hook)
         shell.configurables.append(self.config)
 
     def disconnect(self) -> None:
@@ -380,36 +380,49 @@ class Notebook:
         _remove(shell.input_transformers_cleanup, as_line_call)
         _remove(shell.ast_transformers, self)
         _remove(shell.configurables, self.config)
-        for event, hook in (("pre_run_cell", self.before), ("post_run_cell", self.after)):
+        for event, hook in self._hooks():
             shell.events.unregister(event, hook)
         if self._injected is not None and shell.user_ns.get("tracker") is self._injected:
             del shell.user_ns["tracker"]
 
     # -- around a cell ---------------------------------------------------------------------------------
 
-    def before(self, info: Any) -> None:
-        """A cell begins to run, maybe within another."""
-        self._running.append(info)
+    def _hooks(self) -> tuple[tuple[str, Callable[..., None]], ...]:
+        return (
+            ("pre_run_cell", self.before),
+            ("post_execute", self.executed),
+            ("post_run_cell", self.after),
+        )
+
+    def before(self, _info: Any = None) -> None:
+        """A cell begins to run. No run is open then but that of a cell around it."""
+        if self._cell is not None and not self._is_within(self._cell):
+            # Only an interrupt of IPython itself keeps `after` from being called.
+            self._end(KeyboardInterrupt())
+
+    def executed(self) -> None:
+        """Code has run. For a silent cell no other hook is called."""
+        if self._cell is not None and getattr(self._cell.owner, "silent", False):
+            self.after(self.shell.last_execution_result)
 
     def after(self, result: Any) -> None:
         """A cell has run. If it is the one that began the run, the run ends too."""
-        info = getattr(result, "info", None)
-        if info in self._running:
-            del self._running[self._running.index(info) :]
-        elif result is None:
-            self._running.clear()  # a cell with `await` in it was interrupted
-        cell = self._cell
-        if cell is None or (cell.owner is not None and cell.owner in self._running):
+        if self._cell is None or self._is_within(self._cell):
             return
-        error = sys.exc_info()[1] if result is None else result.error_before_exec or result.error_in_exec
-        self.close(error)
+        self._end(sys.exc_info()[1] if result is None else result.error_before_exec or result.error_in_exec)
+
+    def _end(self, error: BaseException | None) -> None:
+        try:
+            self.close(error)
+        except KeyboardInterrupt:
+            self.close(error)  # the cell is over, so there is nothing but this to interrupt
 
     def visit(self, tree: ast.Module) -> ast.Module:
         """Have the loops of a tracked cell watched; leave every other cell as it is."""
         line = _tracks(tree)
         if line is None:
             return tree
-        from .loops import Plan, plan_of  # noqa: PLC0415 - only tracked cells need it
+        from .loops import Plan, check, plan_of  # noqa: PLC0415 - only tracked cells need it
 
         namespace = self.shell.user_ns
         numbers = {name: value for name, value in namespace.items() if type(value) is int}
@@ -417,16 +430,22 @@ class Notebook:
         original = copy.deepcopy(tree)
         try:
             self._plan = plan_of(tree, numbers, tracker=ours), line
+            check(tree)
         except Exception as fault:
             # Our fault must not stop the training: the cell runs as it is, as one epoch.
             self._plan = Plan(), line
-            self._print(f"ct_notebook: the cell could not be read for its epoch loop ({fault!r}).")
+            with contextlib.suppress(SyntaxError):  # if it is the user's, IPython will tell
+                check(original)
+                self._print(f"ct_notebook: the cell could not be read for its epoch loop ({fault!r}).")
             return original
         return tree
 
-    def close(self, error: BaseException | None) -> None:
-        """End the run of the tracked cell, if there is one, and say what it was."""
-        cell, self._cell = self._cell, None
+    def close(self, error: BaseException | None, *, stopped: bool = False) -> None:
+        """End the run of the tracked cell, if there is one, and say what it was.
+
+        After an interrupt in it, the next call does what is left.
+        """
+        cell = self._cell
         if cell is None:
             return
         from .loops import LOOPS  # noqa: PLC0415 - loaded by the cell already
@@ -441,9 +460,13 @@ class Notebook:
         for text in irregular[1:]:
             cell.tracker.note(text)
         try:
+            if stopped:
+                cell.tracker.stop()
             run = cell.tracker.finish(error=error)
+            self._cell = None
         except Exception as fault:
             # The cell has run; a hook that raises would only add a traceback of ours to its output.
+            self._cell = None
             self._print(f"ct_notebook: the run could not be closed as it should: {fault!r}")
             return
         if run.log_paths and cell.says_log and "log" not in self._said:
@@ -459,29 +482,33 @@ class Notebook:
         from .loops import many  # noqa: PLC0415 - loaded by the cell already
 
         watch, tracker = cell.watch, cell.tracker
-        loop, seen, declared = watch.loop, tracker.epochs_seen, cell.settings.epochs
+        loop, declared, by_hand = watch.loop, cell.settings.epochs, tracker.marked_by_hand
+        seen = tracker.epochs_seen if loop is None or by_hand else watch.turns
 
         def place(line: int, function: str) -> str:
             return f"line {line + cell.lines_above}" + (f", in {function}()" if function else "")
 
         if loop is None:
-            if not tracker.epochs_seen and not tracker.marked_by_hand:
-                by_hand = f"for epoch in tracker.epochs({declared or 'n'})"
-                return [
-                    f"no epoch loop was found, so the cell was measured as one epoch. (By hand: {by_hand})"
-                ]
+            if not seen and not by_hand:
+                way = f"for epoch in tracker.epochs({declared or 'n'})"
+                return [f"no epoch loop was found, so the cell was measured as one epoch. (By hand: {way})"]
             told = [f"epochs were marked by hand ({seen})."]
+        elif by_hand and watch.handed_over:
+            where = place(loop.line, loop.function)
+            told = [f"epochs were marked by hand ({seen}), so the loop in {where} was not counted."]
         else:
             length = "of unknown length" if watch.length is None else f"{watch.length} epochs"
             told = [f"epoch loop found in {place(loop.line, loop.function)} ({length})."]
             if watch.again:
                 lines = sorted({place(other.line, other.function) for other in watch.again})
                 told.append(f"A later loop of that length was not counted: {'; '.join(lines)}.")
-            if watch.handed_over and cell.tracker.active and watch.turns >= many(loop, declared):
+            if watch.handed_over and tracker.active and watch.turns >= many(loop, declared):
                 told.append(f"It went on after {watch.turns} epochs; those that followed were not counted.")
         monitored = cell.settings.monitor_epochs
-        if declared is not None and seen != declared and monitored in {-1, declared} and cell.tracker.active:
+        if declared is not None and seen != declared and monitored in {-1, declared} and tracker.active:
             told.append(f"{seen} of {declared} declared epochs were seen.")
+        if not tracker.active and tracker.run.reason == "another run began":
+            told.append("Another CarbonTracker began in this cell, and the cell's own run ended there.")
         if watch.fault is not None and not cell.settings.ignore_errors:
             told.append(f"The tracker made a mistake and the training went on: {watch.fault!r}")
         return told
@@ -542,7 +569,7 @@ class Notebook:
             raise _usage(str(error)) from None
         loops, line = plan or (Plan(), 1)
         watch = Watch(tracker, loops)
-        owner = self._running[-1] if self._running else None
+        owner = next(_cells_on_stack(), None)
         above = _lines_above(getattr(owner, "raw_cell", None), line)
         self._cell = _Cell(tracker, watch, owner, settings, says_log=says_log, lines_above=above)
         self._inject(self._cell)
@@ -589,8 +616,12 @@ class Notebook:
 
     def _is_running(self) -> bool:
         """Whether a tracked cell is running right now, further out."""
-        cell = self._cell
-        return cell is not None and cell.owner in self._running and cell.tracker.active
+        return self._cell is not None and self._cell.tracker.active and self._is_within(self._cell)
+
+    def _is_within(self, cell: _Cell) -> bool:
+        """Whether what runs now is a part of this cell, or runs in another thread beside it."""
+        beside = threading.get_ident() != cell.watch.thread
+        return beside or any(each is cell.owner for each in _cells_on_stack())
 
     def _say_nested(self) -> None:
         self._print(
@@ -652,7 +683,7 @@ class Notebook:
         if tracker is None:
             return
         if self._cell is not None and self._cell.tracker is tracker:
-            self.close(None)
+            self.close(None, stopped=True)
         else:
             tracker.stop()
 
@@ -677,16 +708,22 @@ class Notebook:
         self._print("\n".join(_table(rows, ["", *remedies])))
 
     def _print(self, text: str) -> None:
-        """Put a text before the user, above a progress bar if one is being drawn."""
+        """Put a text before the user, above a progress bar if one is being drawn.
+
+        Raises no error whatever became of `print` and stdout: IPython answers one in a hook by printing.
+        """
+        plain = text.encode("ascii", "backslashreplace").decode()
+        ways: list[Callable[[], object]] = [
+            lambda: print(text),  # noqa: T201 - this is where all text of a notebook goes through
+            lambda: sys.stdout.write(plain + "\n"),
+        ]
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if bars is not None and getattr(bars, "_instances", None):
-            try:
-                bars.write(text, file=sys.stdout)
-            except Exception:  # noqa: S110 - then it is printed as if there were no bar
-                pass
-            else:
+            ways.insert(0, lambda: bars.write(text, file=sys.stdout))
+        for way in ways:
+            with contextlib.suppress(Exception):
+                way()
                 return
-        print(text)  # noqa: T201 - this is where all text of a notebook goes through
 
 
 def _table(rows: list[tuple[str, str, str, str]], remedies: list[str]) -> Iterable[str]:
@@ -703,6 +740,18 @@ def _table(rows: list[tuple[str, str, str, str]], remedies: list[str]) -> Iterab
         ).rstrip()
         for text in why[1:]:
             yield " " * left + text
+
+
+def _cells_on_stack() -> Iterator[Any]:
+    """What IPython notes of each cell that this thread is running, the innermost first.
+
+    The stack is asked, since after an interrupt no hook is called for certain.
+    """
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the one way to the stack
+    while frame is not None:
+        if frame.f_code.co_name == "run_cell_async" and "info" in frame.f_locals:
+            yield frame.f_locals["info"]
+        frame = frame.f_back
 
 
 def _lines_above(raw_cell: str | None, track_line: int) -> int:

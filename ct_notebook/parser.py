@@ -276,8 +276,8 @@ def _counted(
 
 
 def _sum_of_epochs(runs: Sequence[Run]) -> Measurements | None:
-    energy_kwh = sum(kwh(run.energy_j.value) * run.pue.value for run in runs)
-    co2eq_g = sum(run.emissions_g.value for run in runs)
+    energy_kwh = sum(kwh(run.energy_j.value) * run.pue.value for run in runs if run.energy_j is not None)
+    co2eq_g = sum(run.emissions_g.value for run in runs if run.emissions_g is not None)
     if energy_kwh == 0 or not math.isfinite(co2eq_g):
         return None
     return {

@@ -24,7 +24,7 @@ from .sampler import Sampler
 from .sensors import discover
 from .sensors.simulated import Simulated
 from .settings import Settings
-from .units import grams, kwh
+from .units import clock_text, grams, kwh
 
 FIRST_SAMPLE_S = 0.5
 """How long a start waits for the first reading. Training then begins without it."""
@@ -34,6 +34,9 @@ LAST_SAMPLE_S = 0.25
 
 LOG_S = 0.25
 """How long an end waits for its last lines to be on disk."""
+
+COVERED = 0.98
+"""A device that was read for less of the time than this is told about below the consumption."""
 
 INTERVAL_CAP_S = 30.0
 """Sensors are read at least this often: a RAPL counter of 65 kJ wraps after two minutes at 500 W."""
@@ -75,7 +78,10 @@ class Recording:
         self._sampler = Sampler(found.sensors, interval_s, self._take, clock)
         self._findings = found.findings
         self._reason = ""
-        self._ended = False
+        self._abandoned = ""
+        self._as_one = False
+        self._said_actual = False
+        self._untold: list[str] = []
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
             run_id=f"{os.getpid()}-{time.time_ns():x}",
@@ -101,47 +107,43 @@ class Recording:
         self._introduce()
 
     def end(self, at_s: float) -> None:
-        """Take the last reading and settle everything up to `at_s`. Idempotent.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If it came meanwhile; everything is settled all the same.
-        """
-        if self._ended:
-            return
-        self._ended = True
-        self._account.mark(at_s, Mark.STOP)
-        try:
-            self._sampler.finish(LAST_SAMPLE_S)
-        finally:
-            with self._lock:
-                self._write(self._account.settle(final=True))
-            if self._sampler.fault is not None:
-                self.tell(f"The tracker made a mistake and went on: {self._sampler.fault!r}")
+        """Take the last reading and settle everything up to `at_s`. Idempotent."""
+        if not self._account.stopping:
+            self._account.mark(at_s, Mark.STOP)
+        self._sampler.finish(LAST_SAMPLE_S)
+        with self._lock:
+            self._write(self._account.settle(final=True))
+        if self._sampler.fault is not None:
+            self.tell(f"The tracker made a mistake and went on: {self._sampler.fault!r}")
 
     def close(self, reason: str) -> None:
-        """Say and write what the run used, and the end of the log. Idempotent."""
+        """Say and write what the run used, and the end of the log.
+
+        Idempotent: called again after an interrupt in it, it does what is left.
+        """
         if self.closed:
             return
+        self._reason = self._reason or reason
+        self.end(self._clock())
+        self.say_actual()
+        self.tell_news()
+        self.say("Finished monitoring.")
         self.closed = True
-        self._reason = reason
-        try:
-            if not self._ended:
-                self.end(self._clock())
-                self.say_actual()
-        finally:
-            self.say("Finished monitoring.")
-            if self._log is not None:
-                self._log.run_ends(self.run())
-                self._log.close(LOG_S)
-                if self._log.failure:
-                    self.tell(self._log.failure)
+        if self._log is not None:
+            self._log.run_ends(self.run())
+            self._log.close(LOG_S)
+            if self._log.failure:
+                self.tell(self._log.failure)
 
     def close_silently(self, reason: str) -> None:
         """Close without a word: for the end of the process and for trackers that nobody holds any more."""
         self._show = None
         self.close(reason)
+
+    def abandon(self, reason: str) -> None:
+        """Have the sampling thread close the run. Touches no lock: a garbage collector may call it."""
+        self._abandoned = reason
+        self._sampler.wake()
 
     # -- marks and samples -----------------------------------------------------------------------------
 
@@ -153,14 +155,13 @@ class Recording:
         """Have a sample taken soon."""
         self._sampler.wake()
 
-    def settle(self, until_s: float, wait_s: float) -> None:
-        """Have marks up to `until_s` settled, waiting for a sample `wait_s` seconds at most."""
-        self._sampler.wake()
+    def settle(self, until_s: float, wait_s: float) -> bool:
+        """Have marks up to `until_s` settled; wait `wait_s` seconds at most. True if they are."""
         give_up_s = time.monotonic() + wait_s
-        while self._account.last_sample_s < until_s and time.monotonic() < give_up_s:
+        while self._account.settled_s < until_s and time.monotonic() < give_up_s:
+            self._sampler.wake()
             time.sleep(0.002)
-        with self._lock:
-            self._write(self._account.settle())
+        return self._account.settled_s >= until_s
 
     def flush(self) -> bool:
         """Have what is settled on disk. True if it is."""
@@ -180,8 +181,11 @@ class Recording:
             name = next(known.name for known in self._base.devices if known.key == device)
             text = f"{name} ({device}) could not be read: {why}"
             self.note(text)
+            self._untold.append(text)
             if self._log is not None:
                 self._log.error(text)
+        if self._abandoned:
+            self.close_silently(self._abandoned)
 
     def _write(self, epochs: Iterable[Epoch]) -> None:
         if self._log is not None:
@@ -220,7 +224,7 @@ class Recording:
                 outside_j=MappingProxyType(dict(account.outside_j)),
                 paused_j=MappingProxyType(dict(account.paused_j)),
                 estimate=self._estimate(),
-                early_stop=self.closed and goal is not None and complete < goal,
+                early_stop=self.closed and not self._as_one and goal is not None and complete < goal,
                 closed=self.closed,
                 reason=self._reason,
                 cost=MappingProxyType(
@@ -245,7 +249,7 @@ class Recording:
         return {key: watts for key, watts in newest.items() if watts is not None}
 
     def _estimate(self) -> Estimate | None:
-        total = self._settings.epochs
+        total = None if self._as_one else self._settings.epochs
         with self._lock:
             complete = [epoch for epoch in self._account.epochs if not epoch.partial]
         if total is None or not complete:
@@ -263,7 +267,10 @@ class Recording:
 
     def _put_before_user(self, text: str, *, verbose: int = 1) -> None:
         if self._show is not None and self._settings.verbose >= verbose:
-            self._show(f"CarbonTracker: {text}")
+            try:
+                self._show(f"CarbonTracker: {text}")
+            except Exception as error:  # a closed or narrow output must not stop a training
+                self.note(f"A text could not be shown: {error!r}")
 
     def tell(self, text: str) -> None:
         """Something is wrong on our side: kept, and shown unless errors are to be ignored; once."""
@@ -309,36 +316,68 @@ class Recording:
         if self._log is not None and self._log.failure:
             self.tell(self._log.failure)
 
+    def tell_news(self) -> None:
+        """Show what the sampling thread found and may not show itself."""
+        while self._untold:
+            text = self._untold.pop(0)
+            if not self._settings.ignore_errors:
+                self._put_before_user(text)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self._untold)
+
     def say_actual(self) -> None:
-        """What the measured epochs used; the run as a whole if there was none."""
+        """What the measured epochs used; the run as a whole if there was none. Once."""
+        if self._said_actual:
+            return
         with self._lock:
             if not self._account.epochs:
+                self._as_one = True
                 cut = self._reason in {"interrupted", "failed"}
                 self._write([self._account.as_one_epoch(partial=cut)])
-                complete, counted = None, list(self._account.epochs)
-            else:
-                counted = [epoch for epoch in self._account.epochs if not epoch.partial]
-                complete = len(counted)
+            counted = [epoch for epoch in self._account.epochs if self._as_one or not epoch.partial]
         self.say(texts.average_intensity_text(self._base.intensity), verbose=2)
-        if complete == 0:
+        measured = [epoch for epoch in counted if epoch.energy_j]
+        if not counted:
             self.say("No epoch was completed, so there is no consumption to report for one.")
-        else:
+        elif measured:
             duration_s = sum(epoch.duration_s for epoch in counted)
-            self._say_consumption("Actual", complete, duration_s, sum(epoch.total_j for epoch in counted))
+            energy_j = sum(epoch.total_j for epoch in measured)
+            self._say_consumption("Actual", None if self._as_one else len(counted), duration_s, energy_j)
+            self._say_coverage(counted)
+        elif self._base.devices:
+            self.say("Nothing could be read from the devices that were found, so there is no figure.")
+        self._said_actual = True
+
+    def _say_coverage(self, epochs: list[Epoch]) -> None:
+        """Which devices the figures hold only in part."""
+        duration_s = sum(epoch.duration_s for epoch in epochs)
+        for device in self._base.devices:
+            covered_s = sum(epoch.covered_s.get(device.key, 0.0) for epoch in epochs)
+            if covered_s < COVERED * duration_s:
+                self.tell(
+                    f"{device.name} ({device.key}) was read for {covered_s / duration_s:.0%} of the time "
+                    "only; the figures hold no more of it than that."
+                )
 
     def say_predicted(self) -> None:
         """What all epochs are expected to use."""
         estimate = self.prediction
-        if estimate is not None:
+        if estimate is None:
+            return
+        if estimate.energy_j is not None:
             self._say_consumption(
                 "Predicted", estimate.epochs, estimate.duration_s.value, estimate.energy_j.value
             )
+        else:
+            time_text = clock_text(estimate.duration_s.value)
+            self.say(f"{estimate.epochs} epochs will take about {time_text}; their energy is not measured.")
 
     def _say_consumption(
         self, kind: Literal["Actual", "Predicted"], epochs: int | None, duration_s: float, energy_j: float
     ) -> None:
-        if not self._base.devices:
-            return  # there is no figure, and a 0 would be a lie
         energy_kwh = kwh(energy_j) * self._base.pue.value
         # A log always says what the emissions are equivalent to: carbontracker's readers need it.
         shown, logged = (

@@ -138,6 +138,13 @@ class Epoch:
         """Joules of all devices that were measured."""
         return sum(self.energy_j.values())
 
+    @property
+    def coverage(self) -> float:
+        """The share of the epoch's time that its energy stands for, of the device with the least; 0 to 1."""
+        if self.duration_s <= 0:
+            return 1.0
+        return min(1.0, min(self.covered_s.values(), default=0.0) / self.duration_s)
+
     def power_w(self, device: str) -> float | None:
         """Average power of a device over the time in which it was measured, W; None if it was not."""
         covered_s = self.covered_s.get(device, 0.0)
@@ -207,14 +214,14 @@ class Estimate:
     """What the whole run will take, as seen after `made_after` epochs.
 
     The intervals are meant to hold the true figure in 80 of 100 runs. Energy is without, emissions are
-    with PUE, as they are in the result of the run.
+    with PUE, as they are in the result of the run; None if nothing was measured.
     """
 
     epochs: int
     made_after: int
     duration_s: Band
-    energy_j: Band
-    emissions_g: Band
+    energy_j: Band | None
+    emissions_g: Band | None
     method: str
 
 
@@ -288,20 +295,24 @@ class Run:
         return total
 
     @property
-    def energy_j(self) -> Band:
-        """Joules of all devices over the whole run, before PUE, pauses left out.
+    def energy_j(self) -> Band | None:
+        """Joules of all devices over the whole run, before PUE, pauses left out; None if none was read.
 
         The interval is the sum of the devices' own: their errors are not taken to cancel out.
         """
         by_device = self.energy_by_device_j
+        if not by_device:
+            return None
         low = sum(by_device.get(device.key, 0.0) * device.low for device in self.devices)
         high = sum(by_device.get(device.key, 0.0) * device.high for device in self.devices)
         return Band(sum(by_device.values()), low, high)
 
     @property
-    def emissions_g(self) -> Band:
-        """Grams of CO2eq of the whole run, with PUE, pauses left out."""
+    def emissions_g(self) -> Band | None:
+        """Grams of CO2eq of the whole run, with PUE, pauses left out; None if nothing was read."""
         energy_j = self.energy_j
+        if energy_j is None:
+            return None
         g_per_j = grams(1.0, self.intensity.g_per_kwh) * self.pue.value
         return Band(
             energy_j.value * g_per_j,
@@ -359,9 +370,10 @@ class Run:
         complete = len(self.complete_epochs)
         of = f" of {self.epochs_declared}" if self.epochs_declared not in {None, complete} else ""
         head = f"Run: {complete}{of} epochs, {clock_text(self.duration_s)}"
-        if not self.devices:
+        energy_j, emissions = self.energy_j, self.emissions_g
+        if energy_j is None or emissions is None:
             return f"{head}, nothing measured"
-        energy, emissions = self.energy_j.times(1 / J_PER_KWH), self.emissions_g
+        energy = energy_j.times(1 / J_PER_KWH)
         how = ", ".join(dict.fromkeys(f"{device.component} {device.method}" for device in self.devices))
         place = f"{self.intensity.place} {self.intensity.time}".strip()
         return (

@@ -5,6 +5,8 @@ No two readings overlap, nothing here touches the network or a file, and nothing
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -51,7 +53,9 @@ class Sampler:
         self._sink = sink
         self._clock = clock
         self._given_up: dict[str, str] = {}
-        self._awake = threading.Event()
+        # A SimpleQueue, since a garbage collector may wake us in the middle of anything, even of a wait here:
+        # its put() is safe there, a lock would wait for itself.
+        self._awake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._first = threading.Event()
         self._done = threading.Event()
         self._finishing = False
@@ -66,13 +70,13 @@ class Sampler:
 
     def wake(self) -> None:
         """Have a sample taken soon. Costs next to nothing and waits for nothing."""
-        if not self._awake.is_set():
-            self._awake.set()
+        if self._awake.empty():
+            self._awake.put(None)
 
     def finish(self, wait_s: float) -> bool:
         """Have one last sample taken and the thread end; wait `wait_s` seconds at most. True if it ended."""
         self._finishing = True
-        self._awake.set()
+        self._awake.put(None)
         if self._thread is threading.current_thread() or self._thread.ident is None:
             return self._done.is_set()
         return self._done.wait(wait_s)
@@ -90,10 +94,13 @@ class Sampler:
                 now_s = self._clock()
                 if deadline_s <= now_s:  # else a mark woke us before it
                     deadline_s += self._interval_s * ((now_s - deadline_s) // self._interval_s + 1)
-                if self._awake.wait(max(0.0, deadline_s - now_s)) and not self._finishing:
-                    # Woken by a mark just after a sample: let the sensors move on first.
-                    time.sleep(max(0.0, APART_S - (self._clock() - now_s)))
-                self._awake.clear()
+                with contextlib.suppress(queue.Empty):
+                    self._awake.get(timeout=max(0.0, deadline_s - now_s))
+                    if not self._finishing:
+                        # Woken by a mark just after a sample: let the sensors move on first.
+                        time.sleep(max(0.0, APART_S - (self._clock() - now_s)))
+                while not self._awake.empty():
+                    self._awake.get_nowait()
         finally:
             for sensor in self._sensors:
                 try:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import inspect
 import itertools
 import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .account import Mark
 from .errors import TrainingStopped
@@ -17,12 +21,28 @@ from .recording import Recording, Show
 from .records import Run
 from .settings import OPTIONS, Settings, check_epochs, resolve
 
-SETTLE_S = 0.1
-"""How long a prediction or a flush waits for a reading at the end of the newest epoch."""
+SETTLE_S = 0.6
+"""How long a prediction or a flush waits for the sensors to reach the end of the newest epoch."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_P = ParamSpec("_P")
 
 
 _LOG_ONLY = 3
 """More verbose than any setting: what the user sees anyway, in another form."""
+
+
+def _remembers_what_was_given(init: Callable[_P, None]) -> Callable[_P, None]:
+    """Keep the names of the arguments of a call: what was not given can be set by CT_NOTEBOOK_*."""
+
+    @functools.wraps(init)
+    def remembering(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        positions: tuple[str, ...] = ("self", "epochs", *(option.name for option in OPTIONS))
+        given = {*positions[: len(args)], *map(str, kwargs)} - {"self", "epochs"}
+        cast("CarbonTracker", args[0])._given = frozenset(given)  # noqa: SLF001 - its own class
+        init(*args, **kwargs)
+
+    return remembering
 
 
 class CarbonTracker(contextlib.ContextDecorator):
@@ -83,9 +103,12 @@ class CarbonTracker(contextlib.ContextDecorator):
         A parameter that cannot be meant. It is a ValueError.
     """
 
+    _given: frozenset[str]
+
+    @_remembers_what_was_given
     def __init__(
         self,
-        epochs: int | None = None,
+        epochs: int | None,
         epochs_before_pred: int = 1,
         monitor_epochs: int = 1,
         update_interval: float = 10,
@@ -114,12 +137,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         on_timeout: str = "continue",
         on_headless: str = "continue",
     ) -> None:
-        # What equals its default counts as not given, so that CT_NOTEBOOK_* can set it.
         values = locals()
-        given = {
-            option.name: values[option.name] for option in OPTIONS if values[option.name] != option.default
-        }
-        self._set_up(resolve(epochs, given), print)
+        self._set_up(resolve(epochs, {name: values[name] for name in self._given}), print)
 
     @classmethod
     def for_settings(cls, settings: Settings, *, show: Show = print, whole: bool = True) -> CarbonTracker:
@@ -154,6 +173,9 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._finalizer: weakref.finalize[..., CarbonTracker] | None = None
         self._index = 0
         self._open = False
+        self._open_by_hand = False
+        self._left_s: float | None = None
+        self._due = min(filter(None, (settings.predict_after, settings.monitored)), default=None)
         self._paused = False
         self._over = False
         self.should_stop = False
@@ -173,26 +195,27 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording = Recording(self._settings, self._intensity, self._pue, self._show, self._clock)
         self._pid = _process.pid
         self._recording = recording
-        self._finalizer = weakref.finalize(
-            self, _close_dropped, recording, self._pid, "the tracker was dropped without stop()"
-        )
+        self._finalizer = weakref.finalize(self, _abandon, recording, self._pid)
+        self._finalizer.atexit = False  # the end of the process closes it in a better way
+        _process.open.add(recording)
         _process.active = weakref.ref(self)
         recording.begin()
         return self
 
-    def stop(self) -> Run:
+    def stop(self) -> Run | None:
         """End the run: last reading, consumption, end of the log. Idempotent.
 
         Returns
         -------
         run
-            The result. An epoch that was still open is in it as partial.
-
-        Raises
-        ------
-        RuntimeError
-            The tracker was never started.
+            The result. An epoch that was still open is in it as partial. None if no run ever began.
         """
+        if self._recording is None:
+            if self._settings.verbose:
+                self._show(
+                    "CarbonTracker: stop() was called before any epoch began, so nothing was measured."
+                )
+            return None
         self.close("stopped")
         return self.run
 
@@ -213,18 +236,20 @@ class CarbonTracker(contextlib.ContextDecorator):
     def close(self, reason: str) -> None:
         """End the run once, whatever state it is in; nothing if it has not begun or is over."""
         recording = self._recording
-        if recording is None or self._over or self._pid != _process.pid:
+        if recording is None or recording.closed or self._pid != _process.pid:
             return
-        self.cut_epoch()
+        # Left by `break`, the epoch was as long as the user wanted it; an error says that it was not.
+        whole = self._left_s is not None and reason not in {"interrupted", "failed"}
+        self._cut(Mark.EPOCH_END if whole else Mark.EPOCH_CUT)
         self._over = True
-        try:
-            recording.close(reason)
-        finally:
-            if self._finalizer is not None:
-                self._finalizer.detach()
-            if _process.active is not None and _process.active() is self:
-                _process.active = None
-            _process.last = recording
+        if _process.active is not None and _process.active() is self:
+            _process.active = None
+        _process.last = recording
+        # An interrupt in here is passed on; whoever closes next does what is left.
+        recording.close(reason)
+        _process.open.discard(recording)
+        if self._finalizer is not None:
+            self._finalizer.detach()
 
     def __enter__(self) -> CarbonTracker:  # noqa: PYI034 - typing.Self needs Python 3.11
         self._whole = True
@@ -234,6 +259,27 @@ class CarbonTracker(contextlib.ContextDecorator):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.finish(error=error)
+
+    def __call__(self, function: _Function) -> _Function:
+        """Measure each call of a function, as a decorator.
+
+        Raises
+        ------
+        TypeError
+            A generator function: its call does nothing yet. Decorate what runs through it.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            msg = f"{function.__name__} is a generator; decorate the function that runs through it."
+            raise TypeError(msg)
+        if not inspect.iscoroutinefunction(function):
+            return super().__call__(function)
+
+        @functools.wraps(function)
+        async def measured(*args: Any, **kwargs: Any) -> Any:
+            with self._recreate_cm():
+                return await function(*args, **kwargs)
+
+        return cast("_Function", measured)
 
     def _recreate_cm(self) -> CarbonTracker:
         """A decorated function is measured anew at each call."""
@@ -255,7 +301,12 @@ class CarbonTracker(contextlib.ContextDecorator):
                 "You chose to stop the training. (`if tracker.should_stop: break` ends a loop without this.)"
             )
             raise TrainingStopped(msg)
+        if self._open and not self._open_by_hand:
+            # A watched loop opened it already: this is the same epoch.
+            self._open_by_hand = True
+            return
         self.begin_epoch()
+        self._open_by_hand = self._open
 
     def epoch_end(self) -> None:
         """Say that an epoch has ended."""
@@ -270,8 +321,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         if self._over or recording is None or self._pid != _process.pid:
             return
         if self._open:
-            # The end of the epoch before was forgotten: it ends here.
-            self.end_epoch()
+            # The end of the epoch before was forgotten, or its loop was left by `break`: it ends here.
+            self._cut(Mark.EPOCH_END)
         self._index += 1
         self._open = True
         recording.mark(self._clock(), Mark.EPOCH_START, self._index)
@@ -282,10 +333,12 @@ class CarbonTracker(contextlib.ContextDecorator):
         if self._over or not self._open or recording is None or self._pid != _process.pid:
             return
         now_s = self._clock()
-        self._open = False
+        self._open = self._open_by_hand = False
         recording.mark(now_s, Mark.EPOCH_END)
         recording.wake()
-        if self._index in {self._settings.monitored, self._settings.predict_after}:
+        if recording.has_news:
+            recording.tell_news()
+        if self._due is not None and self._index >= self._due:
             self._reach(recording, now_s)
 
     def cut_epoch(self) -> None:
@@ -315,22 +368,24 @@ class CarbonTracker(contextlib.ContextDecorator):
                 if self.should_stop:
                     break
         finally:
-            # Left by `break`: the epoch was as long as the user wanted it.
-            self._cut(Mark.EPOCH_END)
+            # Left by `break` or by an exception: a generator cannot tell. The end of the cell or block can.
+            self._left_s = self._clock() if self._open else None
             if not self._whole:
                 self.close("stopped by the user" if self.should_stop else "finished")
 
     def declare(self, epochs: int) -> None:
         """Say how many epochs there will be, if that was not known before."""
         self._settings = self._settings._replace(epochs=check_epochs(epochs))
+        self._due = self._settings.predict_after
         if self._recording is not None:
             self._recording.declare(epochs)
 
     def _cut(self, mark: Mark) -> None:
         """End the epoch that is open, if one is."""
         if self._open and self._recording is not None and not self._over:
-            self._open = False
-            self._recording.mark(self._clock(), mark)
+            at_s = self._clock() if self._left_s is None else self._left_s
+            self._open, self._open_by_hand, self._left_s = False, False, None
+            self._recording.mark(at_s, mark)
 
     # -- in between ------------------------------------------------------------------------------------
 
@@ -417,21 +472,26 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     def _reach(self, recording: Recording, now_s: float) -> None:
         """An epoch ended after which a prediction, a question or the end is due."""
-        settings = self._settings
-        ends_here = self._index == settings.monitored and not (
+        settings, index = self._settings, self._index
+        ends_here = index == settings.monitored and not (
             self._whole and settings.monitored == settings.epochs
         )
-        predicts = self._index == settings.predict_after and recording.prediction is None
-        recording.settle(now_s, SETTLE_S)
+        asked_for = settings.predict_after
+        predicts = asked_for is not None and index >= asked_for and recording.prediction is None
+        settled = recording.settle(now_s, SETTLE_S)
         # As carbontracker's documentation shows it: what is known first, then what is expected.
         if ends_here:
             recording.end(now_s)
             recording.say_actual()
-        if predicts:
+        if predicts and (settled or ends_here):
             recording.predict()
             recording.say_predicted()
-            if settings.stop_and_confirm and settings.epochs != self._index:
+            if settings.stop_and_confirm and settings.epochs != index:
                 self._confirm(recording)
+        if recording.prediction is not None or not predicts:
+            # Else a sensor is slow: the next epoch's end tries again.
+            later = [n for n in (settings.predict_after, settings.monitored) if n is not None and n > index]
+            self._due = min(later, default=None)
         if ends_here or (self.should_stop and not self._whole):
             self.close("stopped by the user" if self.should_stop else "finished")
 
@@ -460,11 +520,19 @@ class _Process:
         self.pid = os.getpid()
         self.active: weakref.ref[CarbonTracker] | None = None
         self.last: Recording | None = None
+        self.open: weakref.WeakSet[Recording] = weakref.WeakSet()
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """At the end of the process: runs that nobody stopped get their figures."""
+        for recording in tuple(self.open):
+            recording.close_silently("the process ended without stop()")
 
     def forked(self) -> None:
         """In a forked child: the parent's runs are not ours, so every call on them does nothing."""
         self.pid = os.getpid()
         self.active = None
+        self.open = weakref.WeakSet()
 
 
 _process = _Process()
@@ -472,10 +540,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.forked)
 
 
-def _close_dropped(recording: Recording, pid: int, reason: str) -> None:
-    """Close the run of a tracker that is gone, or of a process that ends."""
+def _abandon(recording: Recording, pid: int) -> None:
+    """Have the run of a tracker that is gone closed. A garbage collector calls this at any moment."""
     if pid == _process.pid:
-        recording.close_silently(reason)
+        recording.abandon("the tracker was dropped without stop()")
 
 
 def active() -> CarbonTracker | None:

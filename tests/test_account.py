@@ -1,3 +1,7 @@
+import math
+import random
+from itertools import pairwise
+
 import pytest
 
 from ct_notebook.account import CURVE_POINTS, Account, Curve, Mark
@@ -272,3 +276,90 @@ def test_the_figures_so_far_reach_up_to_the_newest_sample() -> None:
     energy_j, seconds = account.so_far()
     assert energy_j == {"gpu:0": pytest.approx(500.0)}
     assert seconds == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("gauge_w", [60.0, 90.0, 100.0])
+def test_a_stalled_counter_with_a_gauge_beside_it_loses_nothing(gauge_w: float) -> None:
+    account = Account([COUNTER], 1.0)
+    account.mark(0.0, Mark.START)
+    marks = [n * 0.7 for n in range(28)]
+    for index, at_s in enumerate(marks[:-1], 1):
+        account.mark(at_s, Mark.EPOCH_START, index)
+        account.mark(marks[index], Mark.EPOCH_END)
+    account.mark(19.5, Mark.STOP)
+    for tick in range(21):
+        joules = 500.0 if 5 <= tick < 10 else 100.0 * tick
+        account.add(sample(float(tick), counter(joules, gauge_w)))
+        account.settle()
+    account.settle(final=True)
+    parts_j = sum(epoch.total_j for epoch in account.epochs) + account.outside_j.get("cpu:0", 0.0)
+    assert parts_j == pytest.approx(1950.0, rel=1e-3)
+    assert all(epoch.covered_s["cpu:0"] <= epoch.duration_s + 1e-9 for epoch in account.epochs)
+
+
+def test_an_epoch_waits_for_a_counter_that_stalls_and_gets_its_share() -> None:
+    account = Account([COUNTER], 1.0)
+    account.mark(0.0, Mark.START)
+    for index in range(1, 10):
+        account.mark(index - 1.0, Mark.EPOCH_START, index)
+        account.mark(float(index), Mark.EPOCH_END)
+    for tick in range(10):
+        account.add(sample(float(tick), counter(200.0 if 2 <= tick < 7 else 100.0 * tick)))
+        account.settle()
+    assert [epoch.total_j for epoch in account.epochs] == [pytest.approx(100.0)] * 9
+
+
+@pytest.mark.parametrize("garbage", [math.nan, math.inf, -5.0])
+def test_a_figure_that_cannot_be_is_missing(garbage: float) -> None:
+    account = Account([GAUGE], 1.0)
+    account.mark(0.0, Mark.START)
+    account.mark(0.0, Mark.EPOCH_START, 1)
+    for tick in range(5):
+        account.add(sample(float(tick), gauge(garbage if tick == 2 else 100.0)))
+    account.mark(4.0, Mark.EPOCH_END)
+    (epoch,) = account.settle(final=True)
+    assert epoch.total_j == pytest.approx(400.0)
+
+
+def test_marks_that_are_out_of_order_by_a_moment_are_put_in_order() -> None:
+    account = run_of(
+        [(1.0, Mark.START), (3.0, Mark.EPOCH_START), (2.999, Mark.EPOCH_END), (4.0, Mark.STOP)], 5.0
+    )
+    assert account.epochs[0].duration_s == 0.0
+    assert account.duration_s == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_add_up_to_the_whole_whatever_happens(seed: int) -> None:
+    """Random power, sample times, marks, ticks and stalls, against the true integral."""
+    chance = random.Random(seed)
+    steps = [(chance.uniform(0.2, 3.0), chance.uniform(20.0, 300.0)) for _ in range(40)]
+
+    def true_j(at_s: float) -> float:
+        energy_j, left_s = 0.0, at_s
+        for seconds, watts in steps:
+            energy_j += min(seconds, left_s) * watts
+            left_s = max(0.0, left_s - seconds)
+        return energy_j
+
+    device = Device("gpu:0", "gpu", "A GPU", "counter")
+    account = Account([device], 0.5)
+    account.mark(0.0, Mark.START)
+    now_s, marks, ends = 0.0, [], 20.0
+    while now_s < ends:
+        now_s += chance.uniform(0.05, 1.5)
+        marks.append(now_s)
+    for index, (start_s, end_s) in enumerate(pairwise(marks), 1):
+        account.mark(start_s, Mark.EPOCH_START, index)
+        account.mark(end_s, Mark.EPOCH_END)
+    account.mark(marks[-1], Mark.STOP)
+    now_s = 0.0
+    while now_s < marks[-1] + 1.0:
+        ticked_s = math.floor(now_s / 0.1) * 0.1
+        account.add(sample(now_s, Reading("gpu:0", "gpu", "counter", counter_j=true_j(ticked_s))))
+        account.settle()
+        now_s += chance.uniform(0.1, 0.6)
+    account.settle(final=True)
+    parts_j = sum(epoch.total_j for epoch in account.epochs) + account.outside_j.get("gpu:0", 0.0)
+    assert parts_j == pytest.approx(account.curve("gpu:0").at(marks[-1])[0], rel=1e-9)
+    assert parts_j == pytest.approx(true_j(marks[-1]), rel=0.01, abs=40.0)

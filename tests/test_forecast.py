@@ -23,6 +23,8 @@ def test_one_epoch_is_taken_as_the_level() -> None:
     estimate = forecast(epochs_of(10.0), 50, 0.001)
     assert estimate is not None
     assert estimate.duration_s.value == pytest.approx(500.0)
+    assert estimate.energy_j is not None
+    assert estimate.emissions_g is not None
     assert estimate.energy_j.value == pytest.approx(50_000.0)
     assert estimate.emissions_g.value == pytest.approx(50.0)
     assert estimate.made_after == 1
@@ -55,11 +57,12 @@ def test_what_was_observed_is_never_in_doubt() -> None:
     assert total_of([100.0, 1.0, 3.0], 4).low > 104.0
 
 
-def test_epochs_without_energy_give_a_finite_estimate() -> None:
+def test_what_was_never_measured_has_a_duration_and_no_energy() -> None:
     epochs = [Epoch(1, 0.0, 1.0, {}, {}), Epoch(2, 1.0, 2.0, {}, {})]
     estimate = forecast(epochs, 10, 1.0)
     assert estimate is not None
-    assert estimate.energy_j.value == 0.0
+    assert estimate.energy_j is None
+    assert estimate.emissions_g is None
     assert estimate.duration_s.value == pytest.approx(10.0)
 
 
@@ -68,3 +71,11 @@ def test_epochs_without_energy_give_a_finite_estimate() -> None:
 )
 def test_the_t_quantile_is_that_of_the_tables(freedom: float, exact: float) -> None:
     assert student_t(0.90, freedom) == pytest.approx(exact, rel=5e-3)
+
+
+def test_an_epoch_that_was_measured_in_part_is_taken_for_a_whole_one() -> None:
+    half = Epoch(2, 10.0, 20.0, {"cpu": 500.0}, {"cpu": 5.0})
+    estimate = forecast([*epochs_of(10.0), half, *epochs_of(10.0)], 10, 1.0)
+    assert estimate is not None
+    assert estimate.energy_j is not None
+    assert estimate.energy_j.value == pytest.approx(10_000.0)

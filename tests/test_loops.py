@@ -29,6 +29,7 @@ class Recorder:
         self.stop_after = stop_after
         self.active = True
         self.should_stop = False
+        self.marked_by_hand = False
         self.marks: list[str] = []
         self.steps = 0
 
@@ -325,9 +326,22 @@ def test_a_loop_within_the_epoch_loop_of_the_same_length_is_not_counted() -> Non
 
 
 def test_a_single_loop_of_another_length_is_taken() -> None:
-    _, sink, watch = run("for e in range(50): pass", 100)
-    assert sink.marks == BOTH * 50
-    assert (watch.matched, watch.length, sink.epochs_declared) == (False, 50, 100)
+    for source in ("for epoch in range(50): pass", "for e in range(50):\n    for b in 'ab': pass"):
+        _, sink, watch = run(source, 100)
+        assert sink.marks == BOTH * 50
+        assert (watch.matched, watch.length, sink.epochs_declared) == (False, 50, 100)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for name in ['a', 'b']: pass\nbig()",
+        "def train(fold):\n    for e in range(4): pass\nfor fold in range(3): train(fold)",
+    ],
+)
+def test_a_loop_of_another_length_that_does_not_look_like_training_is_not_taken(source: str) -> None:
+    _, sink, watch = run(source, 4, {"big": list})
+    assert (sink.marks, watch.loop) == ([], None)
 
 
 def test_without_a_declared_number_the_length_of_the_loop_is_declared() -> None:
@@ -354,6 +368,39 @@ def test_a_generator_without_a_length_is_taken_and_its_last_question_is_no_epoch
     _, sink, watch = run("for e in (i for i in range(4)): pass")
     assert sink.marks == BOTH * 4
     assert (watch.length, watch.turns) == (None, 4)
+
+
+@pytest.mark.parametrize(
+    "head", ["tqdm(items(), total=6, disable=True)", "bar", "enumerate(bar)", "zip(bar, range(9))"]
+)
+def test_the_total_of_a_progress_bar_is_a_hint(head: str) -> None:
+    source = "def items():\n    yield from 'abcd'\nbar = tqdm(items(), total=6, disable=True)\n"
+    from tqdm import tqdm
+
+    _, sink, watch = run(f"{source}for epoch in {head}: pass", names={"tqdm": tqdm})
+    assert sink.marks == BOTH * 4
+    assert watch.turns == 4
+
+
+def test_items_that_were_promised_and_do_not_come_are_no_epoch() -> None:
+    source = """
+        class Data:
+            def __len__(self): return 6
+            def __iter__(self): return iter('abcd')
+        for epoch in Data(): pass
+        """
+    _, sink, watch = run(source)
+    assert sink.marks == [*BOTH * 4, "begin", "cut"]
+    assert watch.turns == 4
+
+
+@pytest.mark.parametrize("head", ["ahead", "enumerate(ahead)", "tqdm(ahead, disable=True)"])
+def test_a_list_that_grows_while_it_is_looped_over_has_more_epochs(head: str) -> None:
+    from tqdm import tqdm
+
+    source = f"ahead = [1, 2]\nfor epoch in {head}:\n    if len(ahead) < 6: ahead.append(0)"
+    _, sink, _ = run(source, names={"tqdm": tqdm})
+    assert sink.marks == BOTH * 6
 
 
 def test_what_an_iterator_of_known_length_prepares_belongs_to_its_epoch() -> None:
@@ -427,6 +474,33 @@ def test_an_exception_that_is_caught_cuts_the_epoch_there() -> None:
     assert sink.marks == [*BOTH * 2, "begin", "cut", "caught"]
 
 
+@pytest.mark.parametrize("function", [False, True])
+@pytest.mark.parametrize("head", ["with suppress(ZeroDivisionError):", "with box, suppress(Exception):"])
+def test_an_exception_that_a_with_swallows_cuts_the_epoch_there(head: str, *, function: bool) -> None:
+    from contextlib import nullcontext, suppress
+
+    source = f"{head}\n    for e in range(9):\n        1 / (2 - e)\nmarks.append('after')"
+    if function:
+        source = "def train():\n" + textwrap.indent(source, "    ") + "\ntrain()"
+    sink = Recorder(9)
+    run(source, names={"marks": sink.marks, "suppress": suppress, "box": nullcontext()}, sink=sink)
+    assert sink.marks == [*BOTH * 2, "begin", "cut", "after"]
+
+
+def test_an_exception_that_left_a_function_is_cut_where_the_cell_catches_it() -> None:
+    source = """
+        def train():
+            for e in range(9): 1 / (2 - e)
+        try:
+            train()
+        except ZeroDivisionError:
+            marks.append('caught')
+        """
+    sink = Recorder(9)
+    run(source, names={"marks": sink.marks}, sink=sink)
+    assert sink.marks == [*BOTH * 2, "begin", "cut", "caught"]
+
+
 def test_an_exception_within_an_epoch_cuts_nothing() -> None:
     source = "for e in range(3):\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        pass"
     _, sink, _ = run(source, 3)
@@ -447,6 +521,48 @@ def test_a_return_ends_the_epoch_after_its_value_is_there() -> None:
     namespace, _, _ = run(source, names={"marks": sink.marks}, sink=sink)
     assert sink.marks == [*BOTH, "begin", "value", "end"]
     assert namespace["result"] == 5
+
+
+def test_a_return_without_a_value_stays_one() -> None:
+    source = """
+        import asyncio
+        async def train():
+            for epoch in range(9):
+                yield epoch
+                if epoch == 2: return
+        async def all_of(epochs):
+            seen = []
+            async for epoch in epochs: seen.append(epoch)
+            return seen
+        epochs = train()
+        seen = asyncio.run(all_of(epochs))
+        """
+    namespace, sink, _ = run(source, 9)
+    assert namespace["seen"] == [0, 1, 2]
+    assert sink.marks == BOTH * 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def train(model):\n    for e in range(4): model.train()\ntrain(model)",
+        "def fit(model):\n    for e in range(4):\n        model.fit(); keep(model.fit)\nfit(model)",
+        "class T:\n    def fit(self):\n        for e in range(4): fit()\nfit = keep\nT().fit()",
+        "class T:\n    def fit(self):\n        for e in range(4): pass\ndef fit(t):\n    t.fit()\nfit(T())",
+    ],
+)
+def test_a_method_of_the_same_name_is_another_function(source: str) -> None:
+    class Model:
+        def train(self) -> None:
+            pass
+
+        fit = train
+
+    def keep(*_: object) -> None:
+        pass
+
+    _, sink, _ = run(source, 4, {"model": Model(), "keep": keep})
+    assert sink.marks == BOTH * 4
 
 
 @pytest.mark.parametrize(
@@ -471,6 +587,19 @@ def test_marks_by_hand_win(call: str) -> None:
     tree = ast.parse(source)
     assert plan_of(tree, {}).by_hand
     assert ast.dump(tree) == ast.dump(ast.parse(source))
+
+
+@pytest.mark.parametrize("items", ["range(4)", "(i for i in range(4))"])
+def test_marks_by_hand_that_show_only_at_run_time_win_too(items: str) -> None:
+    sink = Recorder(4)
+
+    def one() -> None:
+        sink.marked_by_hand = True
+        sink.marks.append("by hand")
+
+    _, _, watch = run(f"for epoch in {items}: one()", names={"one": one}, sink=sink)
+    assert sink.marks == ["begin", *["by hand"] * 4]
+    assert watch.handed_over
 
 
 def test_a_tracker_that_the_cell_makes_itself_is_not_ours() -> None:
@@ -507,7 +636,9 @@ def test_a_function_of_a_tracked_cell_runs_where_the_package_is_absent(tmp_path:
     import marshal
 
     code, _ = rewritten(
-        "def train():\n    out = []\n    for e in range(4):\n        out.append(e)\n    return out\ntrain()"
+        "def train():\n    out = []\n    with memoryview(b''):\n        try:\n"
+        "            for e in range(4):\n                out.append(e)\n            1 / 0\n"
+        "        except ZeroDivisionError:\n            return out\ntrain()"
     )
     namespace: dict[str, Any] = {}
     exec(code, namespace)

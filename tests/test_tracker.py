@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import multiprocessing
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ import pytest
 from ct_notebook import tracker as tracker_module
 from ct_notebook.ask import Answer, Question
 from ct_notebook.errors import SettingError, TrainingStopped
-from ct_notebook.records import Finding
+from ct_notebook.records import Finding, Reading
 from ct_notebook.sensors.base import Discovery
+from ct_notebook.settings import resolve
 from ct_notebook.tracker import CarbonTracker, active, last_run
 from ct_notebook.units import kwh
 from support.sensors import Gate, SteadySensor
@@ -106,7 +108,8 @@ def test_three_finished_epochs_and_stop_are_three_epochs(
 ) -> None:
     tracker = CarbonTracker(epochs=10, monitor_epochs=-1, log_dir=tmp_path)
     train(tracker, 3)
-    run = tracker.stop()
+    tracker.stop()
+    run = tracker.run
     assert "Actual consumption for 3 epoch(s):" in capsys.readouterr().out
     assert len(run.epochs) == 3
     assert run.early_stop
@@ -133,6 +136,7 @@ def test_a_hundred_short_epochs_sum_to_the_whole() -> None:
     run = tracker.run
     assert len(run.epochs) == 100
     assert all(epoch.total_j > 0 for epoch in run.epochs)
+    assert run.energy_j is not None
     whole_j = run.energy_j.value
     parts_j = sum(epoch.total_j for epoch in run.epochs) + run.outside_j.get("cpu:0", 0.0)
     assert parts_j == pytest.approx(whole_j, rel=1e-9)
@@ -221,7 +225,7 @@ def test_leaving_the_loop_by_break_closes_the_run() -> None:
 
 @pytest.mark.usefixtures("sensor")
 def test_a_block_without_epochs_is_measured_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    with CarbonTracker() as tracker:
+    with CarbonTracker(None) as tracker:
         time.sleep(0.05)
     (epoch,) = tracker.run.epochs
     assert epoch.total_j == pytest.approx(100.0 * epoch.duration_s, rel=0.05)
@@ -292,7 +296,7 @@ def test_stopping_twice_ends_once(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_tracker_that_never_started_says_so() -> None:
     tracker = quiet()
     with pytest.raises(RuntimeError, match="was not started"):
-        tracker.stop()
+        tracker.run  # noqa: B018 - looking at it is the test
     tracker.epoch_end()
     tracker.pause()
     tracker.flush()
@@ -300,12 +304,19 @@ def test_a_tracker_that_never_started_says_so() -> None:
     assert "not started" in repr(tracker)
 
 
+def test_stopping_before_any_epoch_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert CarbonTracker(3).stop() is None
+    assert capsys.readouterr().out.count("before any epoch began") == 1
+
+
 @pytest.mark.usefixtures("sensor")
 def test_a_dropped_tracker_leaves_a_complete_log(tmp_path: Path) -> None:
     tracker = quiet(9, log_dir=tmp_path)
     train(tracker, 2)
+    (sampler,) = (thread for thread in threading.enumerate() if thread.name == "ct_notebook-sampler")
     del tracker
     gc.collect()
+    sampler.join(30)
     assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
     assert "Actual consumption for 2 epoch(s):" in output_log(tmp_path)
     assert "dropped without stop()" in standard_log(tmp_path)
@@ -318,7 +329,8 @@ def test_a_forgotten_end_and_a_forgotten_start_are_mended() -> None:
     tracker.epoch_start()
     tracker.epoch_end()
     tracker.epoch_end()
-    assert len(tracker.stop().complete_epochs) == 2
+    assert tracker.stop() is not None
+    assert len(tracker.run.complete_epochs) == 2
 
 
 @pytest.mark.usefixtures("sensor")
@@ -403,7 +415,9 @@ def test_a_machine_without_sensors_gets_one_message_and_trains(
     assert len([line for line in lines if "No component can be measured" in line]) == 1
     assert "no driver is loaded" in lines[0]
     assert len(tracker.run.complete_epochs) == 3
-    assert tracker.run.energy_j.value == 0
+    assert tracker.run.energy_j is None
+    assert tracker.run.estimate is not None
+    assert tracker.run.estimate.energy_j is None
     assert "nothing measured" in repr(tracker.run)
     assert "consumption" not in output_log(tmp_path)
 
@@ -564,3 +578,197 @@ def test_every_public_name_of_the_class_explains_itself() -> None:
     for name, member in inspect.getmembers(CarbonTracker):
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
             assert inspect.getdoc(member), name
+
+
+# -- what a second reader found -------------------------------------------------------------------------
+
+
+class Ticking(SteadySensor):
+    """A counter that moves every 100 ms, as NVML's does."""
+
+    def read(self) -> tuple[tuple[Reading, ...], Mapping[str, str]]:
+        device = self.devices[0]
+        ticks = int(time.monotonic() / 0.1)
+        return (Reading(device.key, "gpu", "counter", counter_j=ticks * 0.1 * self.watts),), {}
+
+
+@pytest.mark.parametrize("slow_s", [0.0, 0.25])
+def test_the_prediction_waits_for_a_counter_to_tick_or_a_sensor_to_answer(
+    monkeypatch: pytest.MonkeyPatch, slow_s: float
+) -> None:
+    sensor = Ticking("gpu:0", component="gpu") if not slow_s else SteadySensor()
+    if slow_s:
+        sensor.before_read = lambda: time.sleep(slow_s)
+    monkeypatch.setattr("ct_notebook.recording.discover", lambda **_: Discovery((sensor,), ()))
+    for _ in range(3):
+        tracker = quiet(3)
+        train(tracker, 3)
+        assert tracker.run.prediction is not None
+        assert tracker.run.prediction.energy_j is not None
+
+
+def test_a_prediction_that_has_to_wait_is_made_later(
+    sensor: SteadySensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ct_notebook.tracker.SETTLE_S", 0.01)
+    tracker = quiet(4)
+    tracker.start()
+    gate = Gate()
+    sensor.before_read = gate
+    train(tracker, 1)
+    assert tracker.run.prediction is None
+    gate.open.set()
+    monkeypatch.setattr("ct_notebook.tracker.SETTLE_S", 30)
+    train(tracker, 3)
+    assert tracker.run.prediction is not None
+
+
+def test_a_lost_device_is_told_where_the_user_looks(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        msg = "GPU is lost"
+        raise OSError(msg)
+
+    tracker = CarbonTracker(6, monitor_epochs=-1, update_interval=0.05)
+    train(tracker, 2)
+    sensor.before_read = fail
+    train(tracker, 4, epoch_s=0.1)
+    text = capsys.readouterr().out
+    assert text.count("could not be read: OSError: GPU is lost") == 1
+    assert "% of the time only" in text
+
+
+def test_a_device_that_was_never_read_has_no_figure(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise OSError
+
+    sensor.before_read = fail
+    tracker = CarbonTracker(3, monitor_epochs=-1)
+    train(tracker, 3)
+    text = capsys.readouterr().out
+    assert "kWh" not in text
+    assert "so there is no figure" in text
+    assert tracker.run.energy_j is None
+
+
+@pytest.mark.usefixtures("sensor")
+@pytest.mark.parametrize("error", [ValueError("broken"), KeyboardInterrupt()])
+def test_an_error_in_a_loop_over_epochs_leaves_three_complete_and_one_partial(error: BaseException) -> None:
+    tracker = quiet(10)
+
+    def train_and_fail() -> None:
+        with tracker:
+            for epoch in tracker.epochs():
+                time.sleep(0.01)
+                if epoch == 3:
+                    raise error
+
+    with pytest.raises(type(error)):
+        train_and_fail()
+    assert [epoch.partial for epoch in tracker.run.epochs] == [False, False, False, True]
+    assert tracker.run.early_stop
+
+
+@pytest.mark.usefixtures("sensor")
+def test_what_was_measured_as_a_whole_is_not_multiplied_and_not_called_interrupted(tmp_path: Path) -> None:
+    with quiet(10, log_dir=tmp_path) as tracker:
+        time.sleep(0.02)
+    assert tracker.run.estimate is None
+    assert not tracker.run.early_stop
+    assert "interrupted" not in standard_log(tmp_path)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_decorated_coroutine_is_measured_while_it_runs() -> None:
+    @quiet(None)
+    async def step() -> int:
+        await asyncio.sleep(0.05)
+        return 7
+
+    assert asyncio.run(step()) == 7
+    newest = last_run()
+    assert newest is not None
+    assert newest.duration_s >= 0.05
+
+
+def test_a_generator_function_is_refused() -> None:
+    def steps() -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(TypeError, match="steps is a generator"):
+        quiet(None)(steps)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_marks_by_hand_take_over_an_epoch_that_a_watched_loop_opened() -> None:
+    tracker = quiet(4)
+    tracker.begin_epoch()
+    tracker.epoch_start()
+    tracker.epoch_end()
+    train(tracker, 2)
+    tracker.stop()
+    assert len(tracker.run.complete_epochs) == 3
+
+
+@pytest.mark.usefixtures("sensor")
+def test_an_output_that_cannot_be_written_to_does_not_stop_the_training() -> None:
+    def broken(_: str) -> None:
+        raise BrokenPipeError
+
+    tracker = CarbonTracker.for_settings(resolve(2, {"country": "DK"}, environ={}), show=broken, whole=False)
+    train(tracker, 2)
+    assert any("could not be shown" in note for note in tracker.run.notes)
+
+
+@pytest.mark.usefixtures("sensor")
+def test_an_interrupt_while_a_run_is_closed_leaves_the_rest_to_the_next_stop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tracker = CarbonTracker(9, monitor_epochs=-1, verbose=0, log_dir=tmp_path)
+    train(tracker, 2)
+
+    def interrupted(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ct_notebook.recording.Recording.say_actual", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.stop()
+    tracker.stop()
+    assert "Actual consumption for 2 epoch(s):" in output_log(tmp_path)
+    assert standard_log(tmp_path).count("Monitoring thread ended.") == 1
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_tracker_in_a_cycle_is_closed_wherever_it_is_collected(tmp_path: Path) -> None:
+    holder: list[object] = []
+    tracker = quiet(9, log_dir=tmp_path, update_interval=0.05)
+    train(tracker, 1)
+    holder += [holder, tracker]
+    (sampler,) = (thread for thread in threading.enumerate() if thread.name == "ct_notebook-sampler")
+    # The sampling thread itself collects: nothing in closing may wait for a lock that it holds.
+    tracker._recording._sampler._sensors[0].before_read = gc.collect  # type: ignore[union-attr]
+    del tracker, holder
+    sampler.join(30)
+    assert not sampler.is_alive()
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+
+
+def test_what_is_given_wins_over_the_environment_even_if_it_is_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CT_NOTEBOOK_VERBOSE", "2")
+    monkeypatch.setenv("CT_NOTEBOOK_MONITOR_EPOCHS", "-1")
+    assert CarbonTracker(3, 1, 1, verbose=1)._settings.verbose == 1
+    assert CarbonTracker(3, 1, 1)._settings.monitor_epochs == 1
+    assert CarbonTracker(3)._settings.verbose == 2
+    with pytest.raises(SettingError, match="monitor_epochs=1 is less"):
+        CarbonTracker(3, epochs_before_pred=-1, monitor_epochs=1)
+
+
+def test_the_number_of_epochs_is_required() -> None:
+    with pytest.raises(TypeError, match="epochs"):
+        CarbonTracker()  # type: ignore[call-arg]

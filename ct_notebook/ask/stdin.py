@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import time
@@ -13,6 +14,9 @@ from .question import Answer, Question, understood
 AGAIN = "Input not recognized. Try again (y/n): "
 
 POLL_S = 0.05
+
+_typed = bytearray()
+"""What was typed ahead, beyond the line that answered."""
 
 
 class _TooLateError(Exception):
@@ -56,14 +60,28 @@ def _converse(question: Question, read: Callable[[str, float | None], str]) -> A
 
 def _terminal_line(prompt: str, wait_s: float | None) -> str:
     print(prompt, end="", flush=True)  # noqa: T201 - the question is for the person at the terminal
-    if wait_s is not None:
+    deadline_s = None if wait_s is None else time.monotonic() + wait_s
+    while b"\n" not in _typed:
+        left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
         try:
-            ready, _, _ = select.select([sys.stdin], [], [], wait_s)
+            file = sys.stdin.fileno()
+            ready, _, _ = select.select([file], [], [], left_s)
         except (OSError, ValueError):
-            ready = [sys.stdin]  # Windows, and streams that are no files: waits without a time-out
+            return _whole_line()  # Windows, and streams that are no files: waits without a time-out
         if not ready:
             print(flush=True)  # noqa: T201 - ends the line of the prompt
             raise _TooLateError
+        # Not by sys.stdin, which would take more than a line and hide the rest from select().
+        more = os.read(file, 4096)
+        if not more:
+            raise EOFError
+        _typed.extend(more)
+    line, _, rest = bytes(_typed).partition(b"\n")
+    _typed[:] = rest
+    return line.decode(errors="replace")
+
+
+def _whole_line() -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError

@@ -451,7 +451,7 @@ def _estimate_from(data: Mapping[str, Any] | None) -> Estimate | None:
         return None
     known = _known(Estimate, data)
     for name in ("duration_s", "energy_j", "emissions_g"):
-        known[name] = Band(**_known(Band, known[name]))
+        known[name] = None if known.get(name) is None else Band(**_known(Band, known[name]))
     return Estimate(**known)
 
 

@@ -156,7 +156,20 @@ def test_a_cell_that_cannot_be_parsed_begins_no_run(kernel: Kernel) -> None:
 def test_a_cell_that_cannot_be_compiled_closes_its_run(kernel: Kernel) -> None:
     answer = kernel.run(f"{HEAD}\nx = 1\nreturn x")
     assert (answer.status, answer.error) == ("error", "SyntaxError")
-    assert kernel.value("'x' in globals()") in {True, False}
+    assert "could not be read" not in answer.stdout
+    assert kernel.value(f"{LAST}.closed") is True
+
+
+def test_a_cell_that_no_longer_compiles_runs_as_it_was_written(kernel: Kernel) -> None:
+    kernel.run(
+        "import ast\nfrom ct_notebook import loops\nkept = loops._together\n"
+        "loops._together = lambda *statements: ast.Return()"
+    )
+    answer = kernel.run(f"{HEAD} --epochs 4\nfor epoch in range(4): pass\nepoch")
+    kernel.run("loops._together = kept")
+    assert (answer.status, answer.results) == ("ok", ["3"]), answer.text
+    assert answer.stdout.count("the cell could not be read for its epoch loop") == 1
+    assert epochs(kernel) == (1, 0)
 
 
 def test_an_interrupt_ends_the_run_with_its_figures(kernel: Kernel) -> None:
@@ -205,6 +218,102 @@ def test_an_interrupt_that_the_cell_catches_cuts_the_epoch(kernel: Kernel) -> No
     assert kernel.value("kept") == 2
 
 
+def test_an_epoch_that_was_cut_short_was_not_seen(kernel: Kernel) -> None:
+    body = "try:\n    for epoch in range(10):\n        1 / (2 - epoch)\nexcept ZeroDivisionError:\n    pass"
+    answer = kernel.run(f"{HEAD} --epochs 10\n{body}")
+    assert epochs(kernel) == (2, 1)
+    assert "ct_notebook: 2 of 10 declared epochs were seen." in answer.stdout
+
+
+def test_a_second_interrupt_while_the_first_is_shown_ends_the_run_too(kernel: Kernel) -> None:
+    body = (
+        "shell = get_ipython()\n"
+        "def interrupted(*_, **__):\n"
+        "    del shell.showtraceback\n"
+        "    raise KeyboardInterrupt\n"
+        "shell.showtraceback = interrupted\n"
+        "for epoch in range(4):\n"
+        "    if epoch == 2: raise KeyboardInterrupt"
+    )
+    assert kernel.run(f"{HEAD} --epochs 4\n{body}").status == "error"
+    assert kernel.value(f"{LAST}.reason, {SAMPLERS}") == ("interrupted", [])
+    assert epochs(kernel) == (2, 1)
+    answer = kernel.run(f"{HEAD} --epochs 4\nfor epoch in range(4): pass")
+    assert "epoch loop found" in answer.stdout
+    assert epochs(kernel) == (4, 0)
+
+
+def test_an_interrupt_that_keeps_the_hooks_from_running_ends_the_run_at_the_next_cell(kernel: Kernel) -> None:
+    kernel.run(
+        "shell = get_ipython()\n"
+        "trigger = shell.events.trigger\n"
+        "def interrupted(event, *arguments):\n"
+        "    if event == 'post_execute':\n"
+        "        shell.events.trigger = trigger\n"
+        "        raise KeyboardInterrupt\n"
+        "    trigger(event, *arguments)\n"
+        f"cell = '{HEAD} --epochs 4\\nfor epoch in range(4): shell.events.trigger = interrupted'\n"
+    )
+    answer = kernel.run(
+        "try:\n    shell.run_cell(cell)\nexcept KeyboardInterrupt:\n    pass\n"
+        f"open_still = len({SAMPLERS})\n"
+        f"result = shell.run_cell({f'reason = {LAST}.reason'!r})"
+    )
+    assert answer.status == "ok", answer.text
+    assert kernel.value("open_still, reason") == (1, "interrupted")
+    assert epochs(kernel) == (4, 0)
+
+
+def test_an_interrupt_while_the_run_is_closed_leaves_nothing_open(kernel: Kernel) -> None:
+    body = (
+        "import builtins\n"
+        "kept = print\n"
+        "def interrupted(*_):\n"
+        "    builtins.print = kept\n"
+        "    raise KeyboardInterrupt\n"
+        "for epoch in range(4): pass\n"
+        "builtins.print = interrupted"
+    )
+    answer = kernel.run(f"{HEAD} --epochs 4\n{body}")
+    assert answer.status == "ok"
+    assert "Error in callback" not in answer.text
+    assert kernel.value(f"{LAST}.closed, {LAST}.reason, {SAMPLERS}") == (True, "finished", [])
+    assert epochs(kernel) == (4, 0)
+
+
+def test_a_print_that_raises_costs_no_figures_and_no_kernel(kernel: Kernel) -> None:
+    body = (
+        "import builtins\n"
+        "kept = print\n"
+        "def broken(*_, **__): raise RuntimeError('patched')\n"
+        "builtins.print = broken\n"
+        "for epoch in range(4): pass"
+    )
+    answer = kernel.run(f"{HEAD} --epochs 4\n{body}")
+    assert kernel.run("builtins.print = kept").status == "ok"
+    assert answer.status == "ok"
+    assert "epoch loop found in line 6 (4 epochs)." in answer.stdout
+    assert epochs(kernel) == (4, 0)
+
+
+def test_a_silent_cell_ends_its_run(kernel: Kernel) -> None:
+    code = f"get_ipython().run_cell('{HEAD} --epochs 4\\nfor epoch in range(4): pass', silent=True)\n"
+    answer = kernel.run(f"{code}open_still = {SAMPLERS}")
+    assert answer.status == "ok", answer.text
+    assert kernel.value(f"open_still, {LAST}.reason") == ([], "finished")
+    assert epochs(kernel) == (4, 0)
+
+
+def test_another_tracker_of_the_cell_is_told(kernel: Kernel) -> None:
+    body = (
+        "from ct_notebook.tracker import CarbonTracker\n"
+        "for epoch in range(4):\n"
+        "    if epoch == 2: CarbonTracker(1, sim_cpu='X', sim_cpu_tdp=5, verbose=0).start().stop()"
+    )
+    answer = kernel.run(f"{HEAD} --epochs 4\n{body}")
+    assert answer.stdout.count("ct_notebook: Another CarbonTracker began in this cell") == 1
+
+
 def test_five_runs_of_a_cell_are_five_closed_runs_with_one_sampler(kernel: Kernel) -> None:
     cell = f"{HEAD} --epochs 3\nfor epoch in range(3): samplers = {SAMPLERS}"
     ids = set()
@@ -246,6 +355,21 @@ def test_marks_by_hand_win_over_the_loop(kernel: Kernel) -> None:
     answer = kernel.run(f"{HEAD} --epochs 8\n{body}")
     assert epochs(kernel) == (8, 0)
     assert "ct_notebook: epochs were marked by hand (8)." in answer.stdout
+
+
+def test_marks_by_hand_in_a_function_of_an_earlier_cell_win_over_the_loop(kernel: Kernel) -> None:
+    kernel.run("def train(tracker):\n    tracker.epoch_start()\n    tracker.epoch_end()")
+    answer = kernel.run(f"{HEAD} --epochs 4\nfor epoch in range(4): train(tracker)")
+    assert epochs(kernel) == (4, 0)
+    assert "ct_notebook: epochs were marked by hand (4), so the loop in line 2 was not" in answer.stdout
+
+
+def test_an_epoch_by_hand_after_the_loop_is_one_more(kernel: Kernel) -> None:
+    kernel.run("def more(tracker):\n    tracker.epoch_start()\n    tracker.epoch_end()")
+    answer = kernel.run(f"{HEAD} --epochs 4\nfor epoch in range(4): pass\nmore(tracker)")
+    assert epochs(kernel) == (5, 0)
+    assert "ct_notebook: epoch loop found in line 2 (4 epochs)." in answer.stdout
+    assert "ct_notebook: 5 of 4 declared epochs were seen." in answer.stdout
 
 
 def test_the_tracker_counts_epochs_of_its_own_loop(kernel: Kernel) -> None:
@@ -300,7 +424,11 @@ def test_verbose_0_says_nothing(kernel: Kernel) -> None:
         "--epochs={n}",
         "--epochs $n",
         "--epochs {2 * k}",
-        'cfg --epochs cfg["epochs"]'[4:],
+        '--epochs cfg["epochs"]',
+        "--epochs cfg['epochs']",
+        "--epochs '6'",
+        "--epochs 6 --log-file-prefix 'my run'",
+        "--epochs 6  # let's go",
         "--epochs n # as many as before",
         "--epochs=6",
     ],
@@ -310,6 +438,7 @@ def test_epochs_are_a_number_a_variable_or_an_expression(kernel: Kernel, flags: 
     answer = kernel.run(f"{HEAD} {flags}\nfor epoch in range(6): pass")
     assert answer.status == "ok", answer.text
     assert kernel.value(f"{LAST}.epochs_declared") == 6
+    assert epochs(kernel) == (6, 0)
 
 
 @pytest.mark.parametrize(
@@ -405,6 +534,7 @@ def test_a_run_can_be_paused_and_stopped_from_within_its_cell(kernel: Kernel) ->
     assert answer.status == "ok", answer.text
     assert answer.results == ["5"]
     assert epochs(kernel) == (3, 1)
+    assert kernel.value(f"{LAST}.reason") == "stopped"
     assert "paused, 1 of 6 epochs" in answer.stdout
     assert answer.stdout.count("Finished monitoring.") == 1
 

@@ -120,6 +120,7 @@ def test_a_killed_run_keeps_what_was_told_and_declared_on_the_way(tmp_path: Path
     assert found.epochs_declared == 7
     assert found.notes[0] == "The fan is loud."
     assert found.prediction is not None
+    assert found.prediction.energy_j is not None
     assert found.prediction.energy_j.value == pytest.approx(7 * 36.0)
     assert found.prediction.made_after == 1
     assert problems == ()
@@ -195,7 +196,7 @@ def test_our_log_without_its_run_line_still_gives_power_times_duration(tmp_path:
         "".join(line for line in standard_text(writer).splitlines(keepends=True) if "ook: run" not in line)
     )
     found, _ = read_run(*writer.paths)
-    assert found.energy_j.value == pytest.approx(800.0)
+    assert sum(found.energy_by_device_j.values()) == pytest.approx(800.0)
     assert found.prediction is not None
 
 
@@ -233,8 +234,9 @@ def test_a_log_of_carbontracker_gives_what_it_holds(tmp_path: Path) -> None:
     assert found.intensity.place == "Unknown"
     assert found.intensity.zone is None
     assert found.prediction is not None
+    assert found.prediction.energy_j is not None
     assert found.prediction.energy_j.value == pytest.approx(0.00009480524 * 3.6e6 / 1.58)
-    assert found.prediction.emissions_g.value == 0.042188331763
+    assert getattr(found.prediction.emissions_g, "value", None) == 0.042188331763
     assert found.epochs_declared == 3
     assert found.closed
     assert not found.early_stop
@@ -354,7 +356,7 @@ def test_several_runs_in_one_file_are_several_runs(tmp_path: Path) -> None:
     assert runs[0].run_id != runs[1].run_id
     assert problems == ()
     last, problems = read_run(standard, output)
-    assert last == runs[1]
+    assert (last.run_id, last.epochs) == (runs[1].run_id, runs[1].epochs)
     assert problems == ("The file holds 2 runs, of which this is the last.",)
 
 
@@ -479,7 +481,7 @@ def test_a_file_that_is_no_log_is_told_and_not_raised(tmp_path: Path, content: b
     path = tmp_path / "1_carbontracker.log"
     path.write_bytes(content)
     found, problems = read_run(path)
-    assert found.energy_j.value == 0
+    assert sum(found.energy_by_device_j.values()) == 0
     assert problems
 
 

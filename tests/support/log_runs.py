@@ -118,7 +118,7 @@ def predicted_text(made: Run, epochs: int) -> str:
 def actual_text(made: Run) -> str:
     """What a run has used."""
     duration_s = sum(one.duration_s for one in made.epochs)
-    return consumption(made, "Actual", len(made.epochs), duration_s, made.energy_j.value)
+    return consumption(made, "Actual", len(made.epochs), duration_s, sum(made.energy_by_device_j.values()))
 
 
 def consumption(made: Run, kind: str, epochs: int | None, duration_s: float, energy_j: float) -> str:
