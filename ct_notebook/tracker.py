@@ -301,11 +301,12 @@ class CarbonTracker(contextlib.ContextDecorator):
                 "You chose to stop the training. (`if tracker.should_stop: break` ends a loop without this.)"
             )
             raise TrainingStopped(msg)
-        if self._open and not self._open_by_hand:
-            # A watched loop opened it already: this is the same epoch.
-            self._open_by_hand = True
-            return
-        self.begin_epoch()
+        self._begin_by_hand()
+
+    def _begin_by_hand(self) -> None:
+        # One that a watched loop opened already is the same epoch.
+        if not self._open or self._open_by_hand:
+            self.begin_epoch()
         self._open_by_hand = self._open
 
     def epoch_end(self) -> None:
@@ -362,7 +363,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self.marked_by_hand = True
         try:
             for epoch in itertools.count() if total is None else range(total):
-                self.begin_epoch()
+                self._begin_by_hand()
                 yield epoch
                 self.end_epoch()
                 if self.should_stop:

@@ -19,7 +19,7 @@ import ast, sys
 from ct_notebook.loops import LOOPS, Watch, plan_of
 
 class Sink:
-    active, epochs_declared, should_stop = True, 2, False
+    active, epochs_declared, should_stop, marked_by_hand = True, 2, False, False
     def declare(self, epochs): pass
     def begin_epoch(self): pass
     def end_epoch(self): pass
