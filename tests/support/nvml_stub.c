@@ -106,7 +106,7 @@ int nvmlInitWithFlags(unsigned int flags) {
         munmap(mapped, sizeof(control_t));
         return error;
     }
-    if (control) munmap(control, sizeof(control_t));
+    /* The old mapping stays: a call that hangs in another thread may still read it. */
     control = found;
     users++;
     return OK;
