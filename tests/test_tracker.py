@@ -513,6 +513,22 @@ def test_an_interrupt_at_the_question_is_an_interrupt(monkeypatch: pytest.Monkey
     assert not tracker.paused
 
 
+@pytest.mark.usefixtures("sensor")
+def test_an_interrupt_at_the_prediction_ends_the_run_with_its_figures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ct_notebook.recording.Recording.settle", interrupt)
+    tracker = quiet(9, log_dir=tmp_path)
+    with pytest.raises(KeyboardInterrupt), tracker:
+        train(tracker, 9)
+    assert tracker.run.reason == "interrupted"
+    assert "Actual consumption for 1 epoch(s):" in output_log(tmp_path)
+    assert standard_log(tmp_path).rstrip().endswith("Monitoring thread ended.")
+
+
 def test_what_cannot_be_meant_is_refused_before_anything_runs() -> None:
     with pytest.raises(SettingError, match=r"Denmark \(DK\)"):
         CarbonTracker(3, country="Denmrk")
