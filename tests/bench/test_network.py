@@ -75,5 +75,6 @@ def test_a_dead_network_delays_neither_start_nor_end(tmp_path: Path) -> None:
     ):
         ratio = statistics.median(dead_s) / statistics.median(alive_s)
         print(f"\n{name}: {statistics.median(dead_s) * 1e3:.0f} ms, {ratio:.2f} of that with a network")
-        # Nothing of ours asks the network, so there is only noise between the two; a look-up costs seconds.
-        assert ratio <= 3
+        # Nothing of ours asks the network, so there is only noise between the two; a look-up costs seconds,
+        # a hundred times what is measured here.
+        assert ratio <= 10

@@ -83,8 +83,8 @@ def check_slowdown(name: str, plain: Callable[[], float], other: Callable[[], fl
         before_s, other_s, after_s = plain(), other(), plain()
         ratios.append(2 * other_s / (before_s + after_s))
         noise.append(abs(after_s / before_s - 1))
-    ratio, uncertain = statistics.median(ratios), statistics.median(noise)
-    print(f"\n{name}: {ratio:.4f}; plain against plain {uncertain:.4f}")
+    ratio, uncertain = statistics.median(ratios), max(noise)
+    print(f"\n{name}: {ratio:.4f}; two plain ones differ by up to {uncertain:.4f}")
     assert ratio <= LIMIT + uncertain
 
 
