@@ -57,25 +57,27 @@ def types(session: nox.Session) -> None:
     session.run("mypy")
 
 
+def _test(session: nox.Session, marks: str, *packages: str) -> None:
+    session.install(*packages, *TEST_TOOLS)
+    session.run("pytest", "-m", marks, "--ignore=tests/notebooks", *session.posargs)
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests on the newest of everything, with real carbontracker packages beside."""
-    session.install("ipykernel", "jupyter_client", *TEST_TOOLS, ".[lab]")
-    session.run("pytest", "-m", "not bench", "--ignore=tests/notebooks", *session.posargs)
+    _test(session, "not bench", "ipykernel", "jupyter_client", ".[lab]")
 
 
 @nox.session
 def tests_ipykernel629(session: nox.Session) -> None:
     """The same on the last ipykernel before 7."""
-    session.install("ipykernel==6.29.5", "jupyter_client", *TEST_TOOLS, ".")
-    session.run("pytest", "-m", "not bench and not peers", "--ignore=tests/notebooks", *session.posargs)
+    _test(session, "not bench and not peers", "ipykernel==6.29.5", "jupyter_client", ".")
 
 
 @nox.session(python=_interpreter(COLAB_PYTHON))
 def tests_colab(session: nox.Session) -> None:
     """The same on Colab's pins; on its Python if the machine has it."""
-    session.install(*COLAB, *TEST_TOOLS, ".")
-    session.run("pytest", "-m", "not bench and not peers", "--ignore=tests/notebooks", *session.posargs)
+    _test(session, "not bench and not peers", *COLAB, ".")
 
 
 @nox.session

@@ -61,7 +61,6 @@ class Curve:
         self._seen_s = 0.0  # when the counter was last read, moved or not
         self._still_j = 0.0  # by the gauge, since a counter that stands still last moved
         self._still_s = 0.0
-        self.watts: float | None = None
 
     @property
     def last_s(self) -> float:
@@ -81,7 +80,6 @@ class Curve:
             self._counter_j = None
         if reading.watts is not None:
             self._watts, self._watts_at_s = reading.watts, at_s
-            self.watts = reading.watts
 
     def at(self, at_s: float) -> tuple[float, float]:
         """Joules and covered seconds up to a time; linear between points, flat outside."""
@@ -111,6 +109,11 @@ class Curve:
         # A counter that has not ticked since will have within its update time; one that stalled may catch up.
         patience_s = COUNTER_TICK_S if self._still_s > 0 or self._counter_j is None else STALL_PATIENCE_S
         return now_s >= at_s + patience_s
+
+    def power_w(self) -> float | None:
+        """Power at the newest reading, W: by the gauge, else as the counter went up; None if not known."""
+        fresh = self._watts is not None and self._watts_at_s >= self.last_s
+        return self._watts if fresh else self._slope()
 
     def points(self) -> tuple[Sequence[float], Sequence[float]]:
         """Times and cumulative joules of the points kept."""
@@ -145,7 +148,6 @@ class Curve:
                 self._append(at_s, energy_j, passed_s)
         self._counter_j = counter_j
         self._seen_s = at_s
-        self.watts = self.watts if self._watts is not None else self._slope()
 
     def _difference(self, counter_j: float, passed_s: float) -> float | None:
         """What the counter went up by; None if it cannot be told."""
@@ -270,18 +272,25 @@ class Account:
         """Whether the end was marked."""
         return self._stopping
 
-    @property
-    def settled_s(self) -> float:
-        """The time up to which everything is settled; minus infinity if nothing is."""
-        return float("-inf") if self._settled_s is None else self._settled_s
+    def is_settled(self, until_s: float) -> bool:
+        """Whether no mark up to a time waits for a sample."""
+        return not self._marks or self._marks[0][0] > until_s
 
     def curve(self, device: str) -> Curve:
         """The curve of a device."""
         return self._curves[device]
 
+    def power_w(self) -> dict[str, float]:
+        """Power of each device at its newest reading, W. A device that is missing is absent."""
+        powers_w = {device: curve.power_w() for device, curve in self._curves.items()}
+        return {
+            device: power_w
+            for device, power_w in powers_w.items()
+            if power_w is not None and device not in self.missing
+        }
+
     def mark(self, at_s: float, mark: Mark, index: int = 0) -> None:
-        """Note that something happened. Marks must come in the order of their times."""
-        # Marks of several threads may be a moment out of order.
+        """Note that something happened. Marks of several threads, a moment out of order, are put in order."""
         self._stopping = self._stopping or mark is Mark.STOP
         self._newest_mark_s = max(at_s, self._newest_mark_s)
         self._marks.append((self._newest_mark_s, mark, index))
@@ -306,7 +315,6 @@ class Account:
         for device, why in missing.items():
             if device in self._curves:
                 self.missing.setdefault(device, why)
-                self._curves[device].watts = None
 
     def settle(self, *, final: bool = False) -> list[Epoch]:
         """Work through the marks that samples have reached; all of them if `final`.

@@ -2,6 +2,10 @@
 
 Total = observed + remaining epochs x level. The level is the mean of the newest epochs; the first epoch is
 left out of it once others exist, since it carries warm-up (graph building, caches, autotuning) either way.
+
+Held against the epoch times of 61 public trainings of 8 epochs and more, after 1, 2, 3, 5, 8 epochs: mean
+error of the duration 5.6, 3.2, 2.4, 2.5, 2.1 %, and of N x the mean so far 5.6, 4.0, 3.0, 2.5, 2.1 %. The
+intervals, meant for 80 %, held 95, 93, 93, 90, 85 % of these runs: they are too wide rather than too narrow.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from collections.abc import Sequence
 from .records import Band, Epoch, Estimate
 
 LEVEL_EPOCHS = 3
-"""The level is the mean of this many newest epochs: the best mean error of the windows tried."""
+"""The level is the mean of this many newest epochs, so that it follows a run that gets slower."""
 
 UNSTEADY = 1.5
 """If the epochs of the window differ by more than this, a median over more of them replaces the mean."""
@@ -20,17 +24,19 @@ UNSTEADY = 1.5
 MEDIAN_EPOCHS = 5
 
 CONFIDENCE = 0.90
-"""Quantile on either side of an interval that holds 80 of 100 runs."""
+"""Quantile on either side of an interval that is meant to hold 80 of 100 runs."""
 
 PRIOR_EPOCHS = 3.0
 PRIOR_SD = 0.03
-"""What is known of the spread of epochs (relative) before any was seen: this much, worth this many epochs."""
+"""The spread of epochs (relative) that is taken for granted, worth this many epochs. A judgement."""
 
 DRIFT_SD = 0.10
-"""How far (relative) the level moves by the end of a run: throttling, phases of augmentation, other users."""
+"""How far (relative) the level moves by the end of a run: throttling, phases of augmentation, other users. A
+judgement, on the wide side of what those trainings show."""
 
 FIRST_EPOCH_SD = 0.25
-"""How far (relative) a first epoch is from the level of those after it."""
+"""How far (relative) a first epoch is from the level of those after it. Those trainings show 0.09; ones that
+fill a cache of images in their first epoch take up to three times as long for it."""
 
 
 def forecast(epochs: Sequence[Epoch], total: int, g_per_j: float) -> Estimate | None:

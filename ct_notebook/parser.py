@@ -26,8 +26,8 @@ import numpy as np
 
 from ct_notebook.errors import LogError
 from ct_notebook.log import format as grammar
-from ct_notebook.log import reader
-from ct_notebook.log.format import Consumption
+from ct_notebook.log import history, reader
+from ct_notebook.log.history import Consumption
 from ct_notebook.records import Run
 from ct_notebook.units import kwh
 
@@ -150,7 +150,7 @@ def get_consumption(output_log_data: str) -> tuple[Measurements | None, Measurem
         there is no such block. A block that names no epochs counts as one; `parse_all_logs`, which sees the
         standard log too, gives their number.
     """
-    blocks, _ = grammar.consumptions_from(output_log_data)
+    blocks, _ = history.consumptions_from(output_log_data)
     first: dict[str, Consumption] = {}
     for block in blocks:
         first.setdefault(block.kind, block)
@@ -214,18 +214,18 @@ def get_stats(groups: Sequence[Any]) -> tuple[float, float, dict[str, float] | N
 
 def get_early_stop(std_log_data: str) -> bool:
     """Whether the text of a standard log says that training was interrupted, or that the user ended it."""
-    messages = grammar.messages(std_log_data)
-    return any(grammar.INTERRUPTED.match(m.text) or grammar.STOPPED.match(m.text) for m in messages)
+    messages = history.messages(std_log_data)
+    return any(history.INTERRUPTED.match(m.text) or history.STOPPED.match(m.text) for m in messages)
 
 
 def get_time(time_str: str) -> float | None:
     """Seconds of `H:MM:SS`, `H:MM:SS.ss` or `1 day, H:MM:SS`; None if it is none of them."""
-    return grammar.seconds_from(time_str)
+    return history.seconds_from(time_str)
 
 
 def parse_equivalents(lines: str) -> dict[str, float]:
     """Numbers of lines like `0.001914 km travelled by car`, by what follows them."""
-    return grammar.equivalents_from(lines)
+    return history.equivalents_from(lines)
 
 
 def aggregate_consumption(log_dir: str | Path) -> tuple[float, float, dict[str, float]]:
@@ -351,7 +351,7 @@ def get_devices(std_log_data: str) -> dict[str, list[str]]:
 
 def get_epoch_durations(std_log_data: str) -> list[float]:
     """Seconds of each epoch, nan for one whose duration cannot be read."""
-    epochs, _ = reader.logged_epochs(grammar.messages(std_log_data))
+    epochs, _ = reader.logged_epochs(history.messages(std_log_data))
     return [math.nan if epoch.duration_s is None else epoch.duration_s for epoch in epochs]
 
 
@@ -360,7 +360,7 @@ def get_avg_power_usages(std_log_data: str) -> dict[str, list[list[float]]]:
 
     nan where a device was not measured.
     """
-    epochs, _ = reader.logged_epochs(grammar.messages(std_log_data))
+    epochs, _ = reader.logged_epochs(history.messages(std_log_data))
     width: dict[str, int] = {}
     for epoch in epochs:
         for component, values in epoch.powers_w.items():

@@ -95,8 +95,9 @@ class Recording:
         self.closed = False
         if self._log is not None:
             self._log.run_begins(self._base)
-        for note in found.notes:
-            self.note(note)
+        for note in (*found.notes, settings.log_dir and texts.folder_note(settings.log_dir)):
+            if note:
+                self.note(note)
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class Recording:
         self.end(self._clock())
         self.say_actual()
         self.tell_news()
-        self.say("Finished monitoring.")
+        self.say(texts.FINISHED_TEXT)
         self.closed = True
         if self._log is not None:
             self._log.run_ends(self.run())
@@ -158,10 +159,14 @@ class Recording:
     def settle(self, until_s: float, wait_s: float) -> bool:
         """Have marks up to `until_s` settled; wait `wait_s` seconds at most. True if they are."""
         give_up_s = time.monotonic() + wait_s
-        while self._account.settled_s < until_s and time.monotonic() < give_up_s:
+        while not (settled := self._is_settled(until_s)) and time.monotonic() < give_up_s:
             self._sampler.wake()
             time.sleep(0.002)
-        return self._account.settled_s >= until_s
+        return settled
+
+    def _is_settled(self, until_s: float) -> bool:
+        with self._lock:
+            return self._account.is_settled(until_s)
 
     def flush(self) -> bool:
         """Have what is settled on disk. True if it is."""
@@ -245,8 +250,7 @@ class Recording:
     def power_w(self) -> dict[str, float]:
         """Power of each device at its newest reading. A device that is missing is absent."""
         with self._lock:
-            newest = {device.key: self._account.curve(device.key).watts for device in self._base.devices}
-        return {key: watts for key, watts in newest.items() if watts is not None}
+            return self._account.power_w()
 
     def _estimate(self) -> Estimate | None:
         total = None if self._as_one else self._settings.epochs
@@ -261,9 +265,13 @@ class Recording:
 
     def say(self, text: str, *, verbose: int = 1, logged: str | None = None) -> None:
         """Show a text as carbontracker does, and put it into the output log (there as `logged`)."""
-        if self._log is not None:
-            self._log.output(text if logged is None else logged)
+        self.write_down(text if logged is None else logged)
         self._put_before_user(text, verbose=verbose)
+
+    def write_down(self, text: str) -> None:
+        """Put a text into the output log that the user sees in another form."""
+        if self._log is not None:
+            self._log.output(text)
 
     def _put_before_user(self, text: str, *, verbose: int = 1) -> None:
         if self._show is not None and self._settings.verbose >= verbose:
@@ -299,6 +307,7 @@ class Recording:
         devices = self._base.devices
         if devices:
             self._put_before_user(texts.components_text(devices), verbose=2)  # the log has begun with it
+            self._put_before_user(texts.intensity_text(self._base.intensity), verbose=2)
         else:
             whys = " ".join(f"{finding.sensor}: {finding.why.rstrip('.')}." for finding in self._findings)
             self.tell(
@@ -322,11 +331,6 @@ class Recording:
             text = self._untold.pop(0)
             if not self._settings.ignore_errors:
                 self._put_before_user(text)
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there is something to tell."""
-        return bool(self._untold)
 
     def say_actual(self) -> None:
         """What the measured epochs used; the run as a whole if there was none. Once."""
@@ -396,11 +400,8 @@ class Recording:
 
 
 def _open_log(folder: str, settings: Settings) -> LogWriter:
-    return LogWriter(
-        os.path.expanduser(folder),  # noqa: PTH111 - "~nobody" stays as it is, Path would raise
-        settings.log_file_prefix,
-        precision=settings.decimal_precision,
-    )
+    # "~nobody" stays as it is; Path would raise.
+    return LogWriter(os.path.expanduser(folder), settings.log_file_prefix)  # noqa: PTH111
 
 
 def _simulated(settings: Settings) -> Simulated | None:

@@ -56,7 +56,6 @@ class Device:
     high: float = 1.0
     counter_range_j: float | None = None
     max_power_w: float | None = None
-    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +136,6 @@ class Epoch:
     def total_j(self) -> float:
         """Joules of all devices that were measured."""
         return sum(self.energy_j.values())
-
-    @property
-    def coverage(self) -> float:
-        """The share of the epoch's time that its energy stands for, of the device with the least; 0 to 1."""
-        if self.duration_s <= 0:
-            return 1.0
-        return min(1.0, min(self.covered_s.values(), default=0.0) / self.duration_s)
 
     def power_w(self, device: str) -> float | None:
         """Average power of a device over the time in which it was measured, W; None if it was not."""

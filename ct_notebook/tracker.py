@@ -28,10 +28,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _P = ParamSpec("_P")
 
 
-_LOG_ONLY = 3
-"""More verbose than any setting: what the user sees anyway, in another form."""
-
-
 def _remembers_what_was_given(init: Callable[_P, None]) -> Callable[_P, None]:
     """Keep the names of the arguments of a call: what was not given can be set by CT_NOTEBOOK_*."""
 
@@ -175,7 +171,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._open = False
         self._open_by_hand = False
         self._left_s: float | None = None
-        self._due = min(filter(None, (settings.predict_after, settings.monitored)), default=None)
+        self._due: int | None = None
         self._paused = False
         self._over = False
         self.should_stop = False
@@ -199,6 +195,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._finalizer.atexit = False  # the end of the process closes it in a better way
         _process.open.add(recording)
         _process.active = weakref.ref(self)
+        self._due = self._next_due()
         recording.begin()
         return self
 
@@ -337,8 +334,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._open = self._open_by_hand = False
         recording.mark(now_s, Mark.EPOCH_END)
         recording.wake()
-        if recording.has_news:
-            recording.tell_news()
+        recording.tell_news()
         if self._due is not None and self._index >= self._due:
             self._reach(recording, now_s)
 
@@ -377,7 +373,7 @@ class CarbonTracker(contextlib.ContextDecorator):
     def declare(self, epochs: int) -> None:
         """Say how many epochs there will be, if that was not known before."""
         self._settings = self._settings._replace(epochs=check_epochs(epochs))
-        self._due = self._settings.predict_after
+        self._due = self._next_due()
         if self._recording is not None:
             self._recording.declare(epochs)
 
@@ -474,9 +470,7 @@ class CarbonTracker(contextlib.ContextDecorator):
     def _reach(self, recording: Recording, now_s: float) -> None:
         """An epoch ended after which a prediction, a question or the end is due."""
         settings, index = self._settings, self._index
-        ends_here = index == settings.monitored and not (
-            self._whole and settings.monitored == settings.epochs
-        )
+        ends_here = index == self._ends_after
         asked_for = settings.predict_after
         predicts = asked_for is not None and index >= asked_for and recording.prediction is None
         settled = recording.settle(now_s, SETTLE_S)
@@ -489,12 +483,21 @@ class CarbonTracker(contextlib.ContextDecorator):
             recording.say_predicted()
             if settings.stop_and_confirm and settings.epochs != index:
                 self._confirm(recording)
-        if recording.prediction is not None or not predicts:
-            # Else a sensor is slow: the next epoch's end tries again.
-            later = [n for n in (settings.predict_after, settings.monitored) if n is not None and n > index]
-            self._due = min(later, default=None)
+        # Where a sensor is slow, the next epoch's end tries again.
+        self._due = index + 1 if predicts and recording.prediction is None else self._next_due()
         if ends_here or (self.should_stop and not self._whole):
             self.close("stopped by the user" if self.should_stop else "finished")
+
+    @property
+    def _ends_after(self) -> int | None:
+        """The epoch at whose end the run is closed; None if it goes on to the end of the cell or block."""
+        settings = self._settings
+        return None if self._whole and settings.monitored == settings.epochs else settings.monitored
+
+    def _next_due(self) -> int | None:
+        """The next epoch at whose end something is due."""
+        ahead = (self._settings.predict_after, self._ends_after)
+        return min((n for n in ahead if n is not None and n > self._index), default=None)
 
     def _confirm(self, recording: Recording) -> None:
         """Ask whether to go on. The wait belongs to no epoch."""
@@ -505,7 +508,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         was_paused = self._paused
         self.pause()
         try:
-            recording.say("Continue training (y/n)?", verbose=_LOG_ONLY)
+            recording.write_down("Continue training (y/n)?")
             answer = ask(question)
         finally:
             if not was_paused:

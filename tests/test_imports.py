@@ -21,6 +21,7 @@ FLOORS: list[set[str]] = [
     {"recording"},
     {"tracker"},
     {"loops"},
+    {"rewrite", "flags"},
     {"magics"},
     {"__init__"},
 ]
@@ -33,8 +34,8 @@ OWNERS: dict[str, set[str]] = {
     "requests": {"intensity"},
     "pynvml": {"sensors/nvml.py"},
     "psutil": {"sensors"},
-    "IPython": {"magics.py", "loops.py", "ask", "display"},
-    "traitlets": {"magics.py"},
+    "IPython": {"magics.py", "flags.py", "ask", "display"},
+    "traitlets": {"flags.py"},
     "zmq": {"ask"},
     "ipykernel": {"ask"},
     "numpy": {"parser.py"},

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from ct_notebook import loops
-from ct_notebook.loops import LOOPS, Loop, Plan, Watch, is_epoch_loop, length_of, plan_of
+from ct_notebook.loops import LOOPS, Loop, Plan, Watch, is_epoch_loop, length_of
+from ct_notebook.rewrite import plan_of
 
 
 class Recorder:
@@ -772,6 +773,25 @@ def test_at_full_speed_a_loop_runs_the_very_instructions_it_had(source: str) -> 
     wanted = wanted or innermost(compile(source, "<cell>", "exec"))[-1:]
     # The last copy is the one that `rest` feeds.
     assert wanted[-1] in innermost(rewritten(source)[0])
+
+
+@pytest.mark.parametrize(
+    "loop", ["for epoch in slow: pass", "for epoch in range(2):\n    for x in slow: pass"]
+)
+def test_an_interrupt_while_a_loop_asks_for_its_iterator_is_one(loop: str) -> None:
+    class Slow:
+        asked = 0
+
+        def __iter__(self) -> Iterator[int]:
+            self.asked += 1
+            if self.asked == 1:
+                raise KeyboardInterrupt
+            return iter((1, 2))
+
+    slow = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        run(loop, 2, {"slow": slow})
+    assert slow.asked == 1
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def test_verbose_2_adds_components_and_carbon_intensity_with_its_place(
     train(CarbonTracker(epochs=1, verbose=2, country="DK"), 1)
     text = capsys.readouterr().out
     assert "The following components were found: CPU with device(s) Test cpu:0." in text
-    assert "gCO2eq/kWh at detected location: Denmark" in text
+    assert "Carbon intensity is 114.41 gCO2eq/kWh at detected location: Denmark (Ember" in text
+    assert "Average carbon intensity during training was 114.41 gCO2eq/kWh" in text
     assert sensor.closed
 
 
@@ -588,6 +589,36 @@ def test_the_result_becomes_a_data_frame() -> None:
     assert list(frame.index) == [1, 2, 3]
     assert frame["energy_j"].sum() == pytest.approx(sum(epoch.total_j for epoch in tracker.run.epochs))
     assert frame["cpu:0 power_w"].mean() == pytest.approx(100.0)
+
+
+def test_flushing_asks_for_no_more_samples_than_it_needs(sensor: SteadySensor, tmp_path: Path) -> None:
+    tracker = quiet(9, log_dir=tmp_path, update_interval=3600)
+    train(tracker, 2)
+    tracker.flush()
+    before = sensor.reads
+    for _ in range(5):
+        tracker.flush()
+    assert sensor.reads == before, "everything was settled already"
+    tracker.stop()
+
+
+@pytest.mark.usefixtures("sensor")
+def test_energy_is_told_by_device_and_component_with_method_and_interval() -> None:
+    tracker = quiet(2)
+    train(tracker, 2)
+    run = tracker.run
+    assert set(run.energy_by_device_j) == set(run.methods) == {"cpu:0"}
+    assert run.energy_by_component_j == {"cpu": pytest.approx(sum(run.energy_by_device_j.values()))}
+    assert run.methods["cpu:0"].startswith("measured")
+    assert run.emissions_g is not None
+    assert run.emissions_g.low < run.emissions_g.value < run.emissions_g.high
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_folder_that_carbontrackers_parser_trips_over_is_noted(tmp_path: Path) -> None:
+    tracker = quiet(1, log_dir=tmp_path / "carbontracker_logs")
+    train(tracker, 1)
+    assert any("carbontracker's own parser" in note for note in tracker.run.notes)
 
 
 def test_every_public_name_of_the_class_explains_itself() -> None:

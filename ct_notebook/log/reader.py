@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ct_notebook.errors import LogError
+from ct_notebook.log import extra, history
 from ct_notebook.log import format as grammar
-from ct_notebook.log.format import Consumption, Message
+from ct_notebook.log.history import Consumption, Message
 from ct_notebook.records import Band, Device, Epoch, Estimate, Intensity, Method, Pue, Run
 from ct_notebook.units import J_PER_KWH
 
@@ -154,9 +155,9 @@ def read_file(
     if output is not None:
         output_text, output_problems = read_text(Path(output))
         problems += [f"In the output log: {problem}" for problem in output_problems]
-    consumptions, block_problems = grammar.consumptions_from(output_text)
+    consumptions, block_problems = history.consumptions_from(output_text)
     problems += [f"In the output log: {problem}" for problem in block_problems]
-    parts = split_runs(grammar.messages(text))
+    parts = split_runs(history.messages(text))
     if not parts:
         problems.append("There is no line of a log in it.")
     stem = _stem(standard, grammar.STANDARD_SUFFIX) or standard.stem
@@ -179,7 +180,7 @@ def runs_from(text: str, consumptions: Iterable[Consumption] = ()) -> list[Run]:
     begun = datetime.fromtimestamp(0)  # noqa: DTZ006 - for a text without times
     return [
         _run_from(part, blocks, "", _first_time(part) or begun)[0]
-        for part in split_runs(grammar.messages(text))
+        for part in split_runs(history.messages(text))
     ]
 
 
@@ -208,7 +209,7 @@ def split_runs(messages: Iterable[Message]) -> list[list[Message]]:
     """Messages of each run in a file: every one begins by naming a version."""
     parts: list[list[Message]] = []
     for message in messages:
-        if not parts or grammar.VERSION.match(message.text):
+        if not parts or history.VERSION.match(message.text):
             parts.append([])
         parts[-1].append(message)
     return parts
@@ -252,19 +253,19 @@ def logged_epochs(messages: Iterable[Message]) -> tuple[list[LoggedEpoch], list[
     problems: list[str] = []
     for message in messages:
         text = message.text
-        if found := grammar.EPOCH.match(text):
+        if found := history.EPOCH.match(text):
             epochs.append(LoggedEpoch(int(found[1]), message.at))
-        elif found := grammar.DURATION.match(text):
-            duration_s = grammar.seconds_from(found[1]) if message.complete else None
+        elif found := history.DURATION.match(text):
+            duration_s = history.seconds_from(found[1]) if message.complete else None
             if not epochs:
                 problems.append(f"Line {message.number} is a duration of no epoch.")
             elif duration_s is None:
                 problems.append(f"Line {message.number} is no duration that can be: {found[1][:40]!r}.")
             else:
                 epochs[-1].duration_s = duration_s
-        elif found := grammar.POWER.match(text):
+        elif found := history.POWER.match(text):
             _add_power(epochs, message, found[1].strip().lower(), found[2], problems)
-        elif (found := grammar.EXTRA.match(text)) and found[1] == "not_measured" and epochs:
+        elif (found := extra.PATTERN.match(text)) and found[1] == "not_measured" and epochs:
             component = (_json(found[2]) or {}).get("component")
             if component in epochs[-1].powers_w:
                 # The number in the line is there for carbontracker's sake only.
@@ -282,7 +283,7 @@ def _add_power(
         problems.append(f"Line {message.number} is cut off.")
         return
     try:
-        values, bracketed = grammar.power_values_from(text)
+        values, bracketed = history.power_values_from(text)
     except ValueError as error:
         problems.append(f"Line {message.number} is no power that can be read ({error}): {text[:40]!r}.")
         return
@@ -331,28 +332,15 @@ def _extras(messages: list[Message]) -> tuple[dict[str, list[dict[str, Any]]], l
     extras: dict[str, list[dict[str, Any]]] = {}
     problems = []
     for message in messages:
-        if not message.text.startswith(grammar.EXTRA_MARK):
+        if not message.text.startswith(extra.MARK):
             continue
-        found = grammar.EXTRA.match(message.text)
+        found = extra.PATTERN.match(message.text)
         data = _json(found[2]) if found else None
         if found is None or data is None:
             problems.append(f"Line {message.number} is damaged.")
         else:
             extras.setdefault(found[1], []).append(data)
     return extras, problems
-
-
-def details(standard: str | Path) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """Kind and content of all extra lines of a log of ours, in order: pauses, sensors lost, what was asked.
-
-    Raises
-    ------
-    LogError
-        The file cannot be opened.
-    """
-    text, _ = read_text(Path(standard))
-    found = (grammar.EXTRA.match(message.text) for message in grammar.messages(text))
-    return tuple((line[1], data) for line in found if line and (data := _json(line[2])) is not None)
 
 
 def _attempt(
@@ -369,14 +357,14 @@ def _our_run(
     extras: dict[str, list[dict[str, Any]]], messages: list[Message], consumptions: list[Consumption]
 ) -> tuple[Run, list[str]]:
     problems: list[str] = []
-    known = grammar.run_fields_from(extras["run"][0])
+    known = extra.run_fields_from(extras["run"][0])
     # Later words win: epochs declared in mid-run, then what changed, then the end.
     declared = [{"epochs_declared": data.get("epochs")} for data in extras.get("declared", [])]
     for data in [*declared, *extras.get("state", []), *extras.get("end", [])]:
-        known |= _attempt(grammar.run_fields_from, data, "on the state of the run", problems) or {}
-    made = [_attempt(grammar.epoch_from, data, "of an epoch", problems) for data in extras.get("epoch", [])]
+        known |= _attempt(extra.run_fields_from, data, "on the state of the run", problems) or {}
+    made = [_attempt(extra.epoch_from, data, "of an epoch", problems) for data in extras.get("epoch", [])]
     epochs = [epoch for epoch in made if epoch is not None]
-    in_words = {int(found[1]) for message in messages if (found := grammar.EPOCH.match(message.text))}
+    in_words = {int(found[1]) for message in messages if (found := history.EPOCH.match(message.text))}
     lost = sorted(in_words - {epoch.index for epoch in epochs})
     if lost:
         problems.append(f"The energy of these epochs is lost: {', '.join(map(str, lost))}.")
@@ -421,9 +409,9 @@ def _their_run(
     actual = next((block for block in reversed(consumptions) if block.kind == "Actual"), None)
     predicted = next((block for block in consumptions if block.kind == "Predicted"), None)
     prediction = _prediction(predicted, logged, pue, version)
-    stops = [found for message in messages if (found := grammar.INTERRUPTED.match(message.text))]
+    stops = [found for message in messages if (found := history.INTERRUPTED.match(message.text))]
     declared = [int(found[1]) for found in stops if found[1] and int(found[1]) > 0]
-    ended = next((message.text for message in messages if grammar.ENDED.match(message.text)), "")
+    ended = next((message.text for message in messages if history.ENDED.match(message.text)), "")
     if messages and not ended:
         notes.append("The log has no end: the run was killed or never stopped.")
     if actual and actual.epochs is not None and actual.epochs != len(logged):
@@ -450,13 +438,13 @@ def _their_run(
 
 
 def _version(messages: list[Message]) -> tuple[str, str] | None:
-    found = (grammar.VERSION.match(message.text) for message in messages)
+    found = (history.VERSION.match(message.text) for message in messages)
     return next(((line[1], line[2]) for line in found if line), None)
 
 
 def _pue(messages: list[Message], notes: list[str]) -> Pue:
     for message in messages:
-        if found := grammar.PUE.match(message.text):
+        if found := history.PUE.match(message.text):
             return Pue(float(found[1]), found[2] or "as the log says")
     if messages:
         notes.append("The log names no PUE, so none is applied.")
@@ -471,8 +459,8 @@ def _devices(
     problems: list[str],
 ) -> dict[str, list[Device]]:
     """Devices by component. Their number decides what a bare figure, a mean over devices, stands for."""
-    lines = [line[1] for message in messages if (line := grammar.COMPONENTS_FOUND.match(message.text))]
-    texts = grammar.components_from(lines[0]) if lines else {}
+    lines = [line[1] for message in messages if (line := history.COMPONENTS_FOUND.match(message.text))]
+    texts = history.components_from(lines[0]) if lines else {}
     for component in sorted({component for epoch in logged for component in epoch.powers_w} - set(texts)):
         problems.append(f"No device of {component} is named, though its power is logged.")
         texts[component] = "unnamed"
@@ -481,7 +469,7 @@ def _devices(
     for component, text in grammar.in_order(texts).items():
         arrays = [len(epoch.powers_w[component]) for epoch in logged if component in epoch.bracketed]
         count = max(arrays, default=None)
-        names = grammar.device_names_from(component, text, count)
+        names = history.device_names_from(component, text, count)
         if count is not None and count != len(names):
             problems.append(f"{component} has {len(names)} names but {count} powers.")
             names = [*names, *["unnamed"] * count][:count]
@@ -498,7 +486,7 @@ def _method(component: str, name: str) -> Method:
     # carbontracker samples NVML power, reads RAPL counters under names like cpu:0, else takes a table's TDP.
     if component == "gpu":
         return "measured"
-    return "counter" if grammar.is_counter_name(name) else "constant"
+    return "counter" if history.is_counter_name(name) else "constant"
 
 
 def _epochs(
@@ -581,19 +569,19 @@ def _intensity(messages: list[Message], block: Consumption | None) -> Intensity:
     place, default, live, average = "", None, None, None
     for message in messages:
         text = message.text
-        if found := grammar.AVERAGE_INTENSITY.match(text):
+        if found := history.AVERAGE_INTENSITY.match(text):
             average, place = _number(found[1]), found[2] or place
-        elif found := grammar.INTENSITIES.match(text):
+        elif found := history.INTENSITIES.match(text):
             place = found[1] or place
             try:
-                values, _ = grammar.power_values_from(f"[{found[2]}]")
+                values, _ = history.power_values_from(f"[{found[2]}]")
             except ValueError:
                 continue
             read = [value for value in values if value is not None]
             live = sum(read) / len(read) if read else live
-        elif found := grammar.DEFAULT_INTENSITY.match(text):
+        elif found := history.DEFAULT_INTENSITY.match(text):
             default = found
-        elif found := grammar.LIVE_INTENSITY.match(text):
+        elif found := history.LIVE_INTENSITY.match(text):
             live, place = _number(found[1]), found[2] or place
     if place.upper() in ("", "UNKNOWN", "UNDETECTED"):
         place = "Unknown"

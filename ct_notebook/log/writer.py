@@ -21,6 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ct_notebook.log import extra
 from ct_notebook.log import format as grammar
 from ct_notebook.records import Epoch, Run
 
@@ -46,8 +47,6 @@ class LogWriter:
         Folder of the files; made if it is not there. Nothing is written outside it.
     prefix
         Begins the names of the files. Text, never a path.
-    precision
-        Decimals of consumptions; kept for the caller, who makes those texts.
     now
         Local time. Line times and file names come from it; nothing is measured with it.
 
@@ -63,10 +62,8 @@ class LogWriter:
         log_dir: str | os.PathLike[str],
         prefix: str = "",
         *,
-        precision: int = 6,
         now: Callable[[], datetime] = datetime.now,
     ) -> None:
-        self.precision = precision
         self._now = now
         self._pid = os.getpid()
         self._queue: queue.SimpleQueue[_Event] = queue.SimpleQueue()
@@ -212,7 +209,7 @@ class _Lines:
             grammar.version_text(_version()),
             grammar.pue_text(run.pue),
             components,
-            grammar.extra_text("run", grammar.run_data(run)),
+            extra.extra_text("run", extra.run_data(run)),
             grammar.STARTED_TEXT,
         ]
         self.files.standard.append(grammar.lines(at, texts))
@@ -225,23 +222,21 @@ class _Lines:
             if power_w is None:
                 # Every parser counts rows, so a row must be there; ours takes this word for it and drops it.
                 powers_w[component] = self.last_w.get(component, 0.0)
-                texts.append(
-                    grammar.extra_text("not_measured", {"epoch": epoch.index, "component": component})
-                )
+                texts.append(extra.extra_text("not_measured", {"epoch": epoch.index, "component": component}))
             else:
                 powers_w[component] = self.last_w[component] = power_w
         texts = [*grammar.epoch_texts(epoch, powers_w), *texts]
-        texts.append(grammar.extra_text("epoch", grammar.epoch_data(epoch)))
-        changed = grammar.changed_data(self.run, run)
+        texts.append(extra.extra_text("epoch", extra.epoch_data(epoch)))
+        changed = extra.changed_data(self.run, run)
         self.run = run
         if changed:
-            texts.append(grammar.extra_text("state", changed))
+            texts.append(extra.extra_text("state", changed))
         self.files.standard.append(grammar.lines(at, texts))
 
     def run_ends(self, at: datetime, run: Run, _: Any) -> None:
         texts = [grammar.interrupted_text(run.epochs_declared)] if run.early_stop else []
         texts += grammar.intensity_texts(run.intensity)
-        texts.append(grammar.extra_text("end", grammar.end_data(run)))
+        texts.append(extra.extra_text("end", extra.end_data(self.run, run)))
         texts.append(grammar.ENDED_TEXT)
         self.files.standard.append(grammar.lines(at, texts))
 
@@ -249,7 +244,7 @@ class _Lines:
         self.files.output.append(grammar.output_line(at, text))
 
     def detail(self, at: datetime, kind: str, data: Mapping[str, Any]) -> None:
-        self.files.standard.append(grammar.line(at, grammar.extra_text(kind, data)))
+        self.files.standard.append(grammar.line(at, extra.extra_text(kind, data)))
 
     def error(self, at: datetime, text: str, origin: tuple[str, str]) -> None:
         self.files.error.append(grammar.error_line(at, *origin, text))

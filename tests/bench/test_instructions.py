@@ -16,7 +16,8 @@ pytestmark = pytest.mark.bench
 
 SCRIPT = """
 import ast, sys
-from ct_notebook.loops import LOOPS, Watch, plan_of
+from ct_notebook.loops import LOOPS, Watch
+from ct_notebook.rewrite import plan_of
 
 class Sink:
     active, epochs_declared, should_stop, marked_by_hand = True, 2, False, False

@@ -162,11 +162,11 @@ def test_a_cell_that_cannot_be_compiled_closes_its_run(kernel: Kernel) -> None:
 
 def test_a_cell_that_no_longer_compiles_runs_as_it_was_written(kernel: Kernel) -> None:
     kernel.run(
-        "import ast\nfrom ct_notebook import loops\nkept = loops._together\n"
-        "loops._together = lambda *statements: ast.Return()"
+        "import ast\nfrom ct_notebook import rewrite\nkept = rewrite._together\n"
+        "rewrite._together = lambda *statements: ast.Return()"
     )
     answer = kernel.run(f"{HEAD} --epochs 4\nfor epoch in range(4): pass\nepoch")
-    kernel.run("loops._together = kept")
+    kernel.run("rewrite._together = kept")
     assert (answer.status, answer.results) == ("ok", ["3"]), answer.text
     assert answer.stdout.count("the cell could not be read for its epoch loop") == 1
     assert epochs(kernel) == (1, 0)

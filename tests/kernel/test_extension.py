@@ -48,9 +48,7 @@ def test_loading_is_light(tmp_path: Path) -> None:
         loaded = kernel.value(f"sorted(set('{heavy}'.split()) & (set(sys.modules) - before))")
         ours = kernel.value("sorted(name for name in sys.modules if name.startswith('ct_notebook.'))")
     assert loaded == []
-    assert set(ours) <= {
-        f"ct_notebook.{room}" for room in ("errors", "magics", "records", "settings", "units")
-    }
+    assert set(ours) == {f"ct_notebook.{room}" for room in ("errors", "flags", "magics", "settings")}
 
 
 def test_unloading_leaves_the_shell_as_it_was(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ct_notebook.log import extra, history
 from ct_notebook.log import format as grammar
 from ct_notebook.records import Device, Intensity, Pue
 from support.carbontracker_patterns import OUTPUT, STANDARD, devices
@@ -22,7 +23,7 @@ def device(name: str, component: str = "gpu") -> Device:
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
 def test_no_pattern_of_carbontracker_matches_an_extra_line_whatever_a_device_calls_itself(name: str) -> None:
-    line = grammar.line(AT, grammar.extra_text("run", {"devices": [device(name)], name: name}))
+    line = grammar.line(AT, extra.extra_text("run", {"devices": [device(name)], name: name}))
     assert line.count("\n") == 1
     assert line.isascii()
     assert {what for what, pattern in (STANDARD | OUTPUT).items() if pattern.search(line)} == set()
@@ -30,7 +31,7 @@ def test_no_pattern_of_carbontracker_matches_an_extra_line_whatever_a_device_cal
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
 def test_an_extra_line_gives_back_the_text_it_was_given(name: str) -> None:
-    found = grammar.EXTRA.match(grammar.extra_text("note", {"name": name}))
+    found = extra.PATTERN.match(extra.extra_text("note", {"name": name}))
     assert found is not None
     assert found[1] == "note"
     assert json.loads(found[2]) == {"name": name}
@@ -188,13 +189,13 @@ def test_a_folder_that_trips_carbontracker_is_told(folder: str, trips: bool) -> 
     ],
 )
 def test_every_form_of_a_power_is_read(text: str, values: tuple[float | None, ...]) -> None:
-    assert grammar.power_values_from(text) == (values, text.startswith("["))
+    assert history.power_values_from(text) == (values, text.startswith("["))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[60.0", "-1.0", "inf", "[1.5 x]", "sixty", "1.2.3"])
 def test_a_power_that_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        grammar.power_values_from(text)
+        history.power_values_from(text)
 
 
 @pytest.mark.parametrize(
@@ -212,12 +213,12 @@ def test_a_power_that_cannot_be_is_refused(text: str) -> None:
     ],
 )
 def test_every_form_of_a_duration_is_read(text: str, seconds: float | None) -> None:
-    assert grammar.seconds_from(text) == seconds
+    assert history.seconds_from(text) == seconds
 
 
 def test_names_of_devices_keep_their_full_stops() -> None:
     text = " GPU with device(s) RTX 4000 v2.0. CPU with device(s) Intel(R) CPU @ 2.20GHz."
-    assert grammar.components_from(text) == {"gpu": "RTX 4000 v2.0", "cpu": "Intel(R) CPU @ 2.20GHz"}
+    assert history.components_from(text) == {"gpu": "RTX 4000 v2.0", "cpu": "Intel(R) CPU @ 2.20GHz"}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,7 @@ def test_names_of_devices_keep_their_full_stops() -> None:
 def test_a_comma_parts_devices_only_where_it_can(
     component: str, text: str, count: int | None, names: list[str]
 ) -> None:
-    assert grammar.device_names_from(component, text, count) == names
+    assert history.device_names_from(component, text, count) == names
 
 
 def test_lines_that_are_written_twice_are_read_once() -> None:
@@ -245,19 +246,19 @@ def test_lines_that_are_written_twice_are_read_once() -> None:
         f"{line}\n{line}\n"
         for line in ("2026-11-30 23:13:34 - Epoch 1:", "2026-11-30 23:13:34 - Duration: 0:00:01.20")
     )
-    assert [message.text for message in grammar.messages(text)] == ["Epoch 1:", "Duration: 0:00:01.20"]
+    assert [message.text for message in history.messages(text)] == ["Epoch 1:", "Duration: 0:00:01.20"]
 
 
 def test_a_run_goes_through_json_without_loss() -> None:
     run = full_run()
-    head = json.loads(json.dumps(grammar.run_data(run)))
-    end = json.loads(json.dumps(grammar.end_data(run)))
-    known = grammar.run_fields_from(head) | grammar.run_fields_from(end)
-    epochs = tuple(grammar.epoch_from(json.loads(json.dumps(grammar.epoch_data(one)))) for one in run.epochs)
+    head = json.loads(json.dumps(extra.run_data(run)))
+    end = json.loads(json.dumps(extra.end_data(None, run)))
+    known = extra.run_fields_from(head) | extra.run_fields_from(end)
+    epochs = tuple(extra.epoch_from(json.loads(json.dumps(extra.epoch_data(one)))) for one in run.epochs)
     assert replace(run, epochs=()) == type(run)(**known)
     assert run.epochs == epochs
 
 
 def test_fields_of_a_newer_version_are_passed_over() -> None:
-    data = grammar.epoch_data(full_run().epochs[0]) | {"mood": "good"}
-    assert grammar.epoch_from(data) == full_run().epochs[0]
+    data = extra.epoch_data(full_run().epochs[0]) | {"mood": "good"}
+    assert extra.epoch_from(data) == full_run().epochs[0]

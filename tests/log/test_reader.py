@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ct_notebook.errors import LogError
-from ct_notebook.log.reader import details, read_file, read_run, read_runs
+from ct_notebook.log.reader import read_file, read_run, read_runs
 from ct_notebook.records import Run
 from support.log_runs import (
     T4,
@@ -198,19 +198,6 @@ def test_our_log_without_its_run_line_still_gives_power_times_duration(tmp_path:
     found, _ = read_run(*writer.paths)
     assert sum(found.energy_by_device_j.values()) == pytest.approx(800.0)
     assert found.prediction is not None
-
-
-def test_extra_lines_of_any_kind_can_be_looked_at(tmp_path: Path) -> None:
-    from ct_notebook.log.writer import LogWriter
-
-    writer = LogWriter(tmp_path)
-    writer.run_begins(run())
-    writer.detail("pause", {"at_s": 1.5})
-    writer.detail("Strange Kind!", {})
-    assert writer.close(10)
-    kinds = dict(details(writer.paths[0]))
-    assert kinds["pause"] == {"at_s": 1.5}
-    assert kinds["strange_kind_"] == {}
 
 
 # Logs of carbontracker.
@@ -508,7 +495,7 @@ def test_files_without_a_partner_are_named(tmp_path: Path) -> None:
 
 
 def test_a_consumption_of_our_own_log_is_found(tmp_path: Path) -> None:
-    from ct_notebook.log.format import consumptions_from
+    from ct_notebook.log.history import consumptions_from
 
     blocks, problems = consumptions_from(output_text(write(tmp_path, full_run())))
     assert [(block.kind, block.epochs) for block in blocks] == [("Predicted", 10), ("Actual", 3)]

@@ -82,7 +82,7 @@ def full_run() -> Run:
     estimate = Estimate(10, 3, Band(20.0, 19.0, 21.0), Band(1e4, 9e3, 1.1e4), Band(3.0, 2.0, 4.0), "level")
     return run(
         epochs,
-        (T4, T4_B, XEON, replace(MEMORY, host="host-1", max_power_w=50.0)),
+        (T4, T4_B, XEON, replace(MEMORY, max_power_w=50.0)),
         10,
         paused_s=0.5,
         outside_j={"gpu:a": 3.0},
