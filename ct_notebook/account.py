@@ -259,6 +259,7 @@ class Account:
         self.samples = 0
         self.longest_gap_s = 0.0
         self.epochs: list[Epoch] = []
+        self.ends_s = array("d")
         self.outside_j: dict[str, float] = {}
         self._outside_covered_s: dict[str, float] = {}
         self._began_s = 0.0
@@ -266,6 +267,16 @@ class Account:
         self.duration_s = 0.0
         self.paused_s = 0.0
         self.missing: dict[str, str] = {}
+
+    @property
+    def in_epoch(self) -> bool:
+        """Whether an epoch is under way, as of the newest mark that is settled."""
+        return self._open is not None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run is paused, as of the newest mark that is settled."""
+        return self._paused
 
     @property
     def stopping(self) -> bool:
@@ -279,6 +290,14 @@ class Account:
     def curve(self, device: str) -> Curve:
         """The curve of a device."""
         return self._curves[device]
+
+    def read_now(self) -> list[str]:
+        """The devices that have been read and are not missing at the newest sample."""
+        return [
+            device
+            for device, curve in self._curves.items()
+            if device not in self.missing and curve.last_s > float("-inf")
+        ]
 
     def power_w(self) -> dict[str, float]:
         """Power of each device at its newest reading, W. A device that is missing is absent."""
@@ -421,6 +440,7 @@ class Account:
             self._open = _OpenEpoch(index, at_s, 0.0, {}, {})
         elif mark in {Mark.EPOCH_END, Mark.EPOCH_CUT} and self._open is not None:
             done, self._open = self._open, None
+            self.ends_s.append(self.duration_s)
             return Epoch(
                 index=done.index,
                 start_s=done.start_s,

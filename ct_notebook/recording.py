@@ -10,16 +10,27 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
 from .account import Account, Mark
+from .course import POINTS, CourseOf, Thinned
 from .forecast import forecast
 from .log import format as texts
 from .log.writer import LogWriter
-from .records import Epoch, Estimate, Intensity, Pue, Run, Sample
+from .records import (
+    Epoch,
+    Estimate,
+    Intensity,
+    Moment,
+    Pue,
+    Run,
+    Sample,
+    emissions_band,
+    energy_band,
+)
 from .sampler import Sampler
 from .sensors import discover
 from .sensors.simulated import Simulated
@@ -75,12 +86,15 @@ class Recording:
         self._clock = clock
         self._lock = threading.RLock()
         self._account = Account(found.devices, interval_s)
+        self._course = CourseOf([device.key for device in found.devices])
+        self._moves: Thinned[Estimate] = Thinned(POINTS, lambda estimate: float(estimate.made_after))
         self._sampler = Sampler(found.sensors, interval_s, self._take, clock)
-        self._findings = found.findings
+        self.findings = found.findings
         self._reason = ""
         self._abandoned = ""
         self._as_one = False
         self._said_actual = False
+        self._complete = self._moved_after = 0
         self._untold: list[str] = []
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
@@ -93,6 +107,7 @@ class Recording:
             hosts=(platform.node(),),
         )
         self.closed = False
+        self.began_s = clock()
         if self._log is not None:
             self._log.run_begins(self._base)
         for note in (*found.notes, settings.log_dir and texts.folder_note(settings.log_dir)):
@@ -104,7 +119,8 @@ class Recording:
     def begin(self) -> None:
         """Take the first reading, then count from now."""
         self._sampler.start(FIRST_SAMPLE_S)
-        self._account.mark(self._clock(), Mark.START)
+        self.began_s = self._clock()
+        self._account.mark(self.began_s, Mark.START)
         self._introduce()
 
     def end(self, at_s: float) -> None:
@@ -113,7 +129,7 @@ class Recording:
             self._account.mark(at_s, Mark.STOP)
         self._sampler.finish(LAST_SAMPLE_S)
         with self._lock:
-            self._write(self._account.settle(final=True))
+            self._settle(final=True)
         if self._sampler.fault is not None:
             self.tell(f"The tracker made a mistake and went on: {self._sampler.fault!r}")
 
@@ -181,7 +197,7 @@ class Recording:
                 missing = MappingProxyType(dict(self._account.missing))
                 self._base = dataclasses.replace(self._base, missing=missing)
             lost = {device: why for device, why in self._base.missing.items() if device not in before}
-            self._write(self._account.settle())
+            self._settle()
         for device, why in lost.items():
             name = next(known.name for known in self._base.devices if known.key == device)
             text = f"{name} ({device}) could not be read: {why}"
@@ -191,6 +207,21 @@ class Recording:
                 self._log.error(text)
         if self._abandoned:
             self.close_silently(self._abandoned)
+
+    def _settle(self, *, final: bool = False) -> None:
+        """Settle what samples have reached: log it and carry the curves on."""
+        closed = self._account.settle(final=final)
+        self._write(closed)
+        self._complete += sum(not epoch.partial for epoch in closed)
+        if closed and self._moves.wants(float(len(self._account.epochs))):
+            estimate = self._estimate()
+            if estimate is not None and estimate.made_after > self._moved_after:
+                self._moves.add(estimate)
+                self._moved_after = estimate.made_after
+        by_device, seconds = self._account.so_far()
+        read = {device: by_device.get(device, 0.0) for device in self._account.read_now()}
+        grams_so_far = sum(by_device.values()) * self._g_per_j if by_device or read else None
+        self._course.add(seconds, grams_so_far, read)
 
     def _write(self, epochs: Iterable[Epoch]) -> None:
         if self._log is not None:
@@ -229,6 +260,8 @@ class Recording:
                 outside_j=MappingProxyType(dict(account.outside_j)),
                 paused_j=MappingProxyType(dict(account.paused_j)),
                 estimate=self._estimate(),
+                course=self._course.course(self._account.ends_s),
+                moves=self._moves.items(),
                 early_stop=self.closed and not self._as_one and goal is not None and complete < goal,
                 closed=self.closed,
                 reason=self._reason,
@@ -241,6 +274,55 @@ class Recording:
                 ),
                 log_paths=() if self._log is None else tuple(str(path) for path in self._log.paths),
             )
+
+    def moment(self) -> Moment:
+        """The run as it is right now."""
+        with self._lock:
+            account, base = self._account, self._base
+            by_device, elapsed_s = account.so_far()
+            # What has been read and has used nothing yet is 0, what was never read is absent.
+            energy_j = energy_band(base.devices, dict.fromkeys(account.read_now(), 0.0) | by_device)
+            moves = self._moves.items()
+            return Moment(
+                elapsed_s=elapsed_s,
+                epochs_done=self._complete,
+                in_epoch=account.in_epoch,
+                paused=account.paused,
+                power_w=account.power_w(),
+                energy_j=energy_j,
+                emissions_g=emissions_band(energy_j, base.intensity, base.pue),
+                estimate=moves[-1] if moves else None,
+                prediction=base.prediction,
+                epochs_declared=base.epochs_declared,
+                point=self._course.newest(),
+                notes=len(base.notes),
+                closed=self.closed,
+                reason=self._reason,
+            )
+
+    @property
+    def run_id(self) -> str:
+        """The name of the run, unique on this machine."""
+        return self._base.run_id
+
+    @property
+    def facts_version(self) -> tuple[int, ...]:
+        """Another one whenever something changed that displays take from `run()`, not from `moment()`."""
+        return (len(self._base.notes), *map(hash, self._base.missing))
+
+    def epoch_ends_s(self, after: int) -> Sequence[float]:
+        """Where epochs ended, in seconds of the run, but for the first `after` of them."""
+        with self._lock:
+            return self._account.ends_s[after:]
+
+    def moves_after(self, epochs: int) -> list[Estimate]:
+        """What was expected of the whole run after more than so many epochs."""
+        return [estimate for estimate in self._moves.items() if estimate.made_after > epochs]
+
+    def log_error(self, text: str) -> None:
+        """Put a line into the error log that concerns no figure. From any thread."""
+        if self._log is not None:
+            self._log.error(text)
 
     def so_far(self) -> tuple[dict[str, float], float]:
         """Joules by device and seconds since the start, pauses left out, up to the newest sample."""
@@ -258,8 +340,12 @@ class Recording:
             complete = [epoch for epoch in self._account.epochs if not epoch.partial]
         if total is None or not complete:
             return None
-        g_per_j = grams(1.0, self._base.intensity.g_per_kwh) * self._base.pue.value
-        return forecast(complete, max(total, len(complete)), g_per_j)
+        return forecast(complete, max(total, len(complete)), self._g_per_j)
+
+    @property
+    def _g_per_j(self) -> float:
+        """Grams of CO2eq per joule of a device, PUE included."""
+        return grams(1.0, self._base.intensity.g_per_kwh) * self._base.pue.value
 
     # -- words -----------------------------------------------------------------------------------------
 
@@ -309,12 +395,12 @@ class Recording:
             self._put_before_user(texts.components_text(devices), verbose=2)  # the log has begun with it
             self._put_before_user(texts.intensity_text(self._base.intensity), verbose=2)
         else:
-            whys = " ".join(f"{finding.sensor}: {finding.why.rstrip('.')}." for finding in self._findings)
+            whys = " ".join(f"{finding.sensor}: {finding.why.rstrip('.')}." for finding in self.findings)
             self.tell(
                 f"No component can be measured (components={self._settings.components}). Training runs all "
                 f"the same, without figures. {whys}".rstrip()
             )
-        for finding in self._findings:
+        for finding in self.findings:
             if finding.found and not finding.readable and finding.remedy:
                 text = f"{finding.sensor}: {finding.why.rstrip('.')}. To measure it: {finding.remedy}"
                 if text in _told:

@@ -5,16 +5,17 @@ Units stand in the names. What was not measured is None or absent, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .units import J_PER_KWH, clock_text, grams
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 Method = Literal["counter", "measured", "modelled", "constant", "user"]
 """How a figure came about: an energy counter, a power gauge, a model of load, a table, or the user's word."""
@@ -217,6 +218,89 @@ class Estimate:
     method: str
 
 
+def energy_band(devices: Sequence[Device], by_device_j: Mapping[str, float]) -> Band | None:
+    """Joules of all devices with their interval; None if none was read.
+
+    The interval is the sum of the devices' own: their errors are not taken to cancel out.
+    """
+    if not by_device_j:
+        return None
+    low = sum(by_device_j.get(device.key, 0.0) * device.low for device in devices)
+    high = sum(by_device_j.get(device.key, 0.0) * device.high for device in devices)
+    return Band(sum(by_device_j.values()), low, high)
+
+
+def emissions_band(energy_j: Band | None, intensity: Intensity, pue: Pue) -> Band | None:
+    """Grams of CO2eq that an energy stands for, with PUE; None if nothing was read."""
+    if energy_j is None:
+        return None
+    g_per_j = grams(1.0, intensity.g_per_kwh) * pue.value
+    return Band(
+        energy_j.value * g_per_j,
+        energy_j.low * g_per_j * intensity.low,
+        energy_j.high * g_per_j * intensity.high,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A run as it is right now, for displays: cheap to make, whatever the length of the run.
+
+    Attributes
+    ----------
+    elapsed_s
+        Seconds since the start, pauses left out, up to the newest sample.
+    epochs_done, in_epoch
+        The complete epochs, and whether one is under way.
+    power_w
+        Device key to its power at the newest reading; one that is missing is absent.
+    energy_j, emissions_g
+        Up to the newest sample; emissions with PUE. None if nothing was read.
+    point
+        The newest figures of the curves: seconds, grams, joules of each device in the order of devices.
+    """
+
+    elapsed_s: float
+    epochs_done: int
+    in_epoch: bool
+    paused: bool
+    power_w: Mapping[str, float]
+    energy_j: Band | None
+    emissions_g: Band | None
+    estimate: Estimate | None
+    prediction: Estimate | None
+    epochs_declared: int | None
+    point: tuple[float, float | None, tuple[float | None, ...]] | None
+    notes: int
+    closed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a run went: cumulative figures at instants, bounded in number. Curves are drawn from it.
+
+    The power of a device over a stretch is the slope of its joules there; None between two values means that
+    it was not read.
+
+    Attributes
+    ----------
+    at_s
+        Seconds of the run, pauses left out.
+    emissions_g
+        Grams of CO2eq up to there, with PUE; None while nothing was measured.
+    energy_j
+        Device key to its joules up to there, one for each instant; None where it was not read.
+    epoch_ends_s
+        Where epochs ended, in the same seconds; at most 240 of them, evenly chosen.
+    """
+
+    at_s: tuple[float, ...]
+    emissions_g: tuple[float | None, ...]
+    energy_j: Mapping[str, tuple[float | None, ...]]
+    epoch_ends_s: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """All that a log holds, live or read from disk.
@@ -235,6 +319,10 @@ class Run:
         True if the run ended before the epochs that were to be monitored.
     estimate
         The newest; `prediction` is the one made after `epochs_before_pred`, which the log holds.
+    course
+        The curves, at most 240 points each; None for a run that was read from a log.
+    moves
+        What was expected of the whole run after each epoch, at most 240 of them, in order.
     notes
         What a reader should know, one sentence each.
     cost
@@ -255,6 +343,8 @@ class Run:
     missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     estimate: Estimate | None = None
     prediction: Estimate | None = None
+    course: Course | None = None
+    moves: tuple[Estimate, ...] = ()
     early_stop: bool = False
     closed: bool = False
     reason: str = ""
@@ -288,34 +378,41 @@ class Run:
 
     @property
     def energy_j(self) -> Band | None:
-        """Joules of all devices over the whole run, before PUE, pauses left out; None if none was read.
-
-        The interval is the sum of the devices' own: their errors are not taken to cancel out.
-        """
-        by_device = self.energy_by_device_j
-        if not by_device:
-            return None
-        low = sum(by_device.get(device.key, 0.0) * device.low for device in self.devices)
-        high = sum(by_device.get(device.key, 0.0) * device.high for device in self.devices)
-        return Band(sum(by_device.values()), low, high)
+        """Joules of all devices over the whole run, before PUE, pauses left out; None if none was read."""
+        return energy_band(self.devices, self.energy_by_device_j)
 
     @property
     def emissions_g(self) -> Band | None:
         """Grams of CO2eq of the whole run, with PUE, pauses left out; None if nothing was read."""
-        energy_j = self.energy_j
-        if energy_j is None:
-            return None
-        g_per_j = grams(1.0, self.intensity.g_per_kwh) * self.pue.value
-        return Band(
-            energy_j.value * g_per_j,
-            energy_j.low * g_per_j * self.intensity.low,
-            energy_j.high * g_per_j * self.intensity.high,
-        )
+        return emissions_band(self.energy_j, self.intensity, self.pue)
 
     @property
     def methods(self) -> dict[str, str]:
         """Device key to how its energy was obtained, in words."""
         return {device.key: f"{device.method}: {device.detail or device.name}" for device in self.devices}
+
+    def figure(self) -> Figure:
+        """The run as a plotly figure: power by component, cumulative CO2eq, epochs, what was predicted.
+
+        Returns
+        -------
+        figure
+            A `plotly.graph_objects.Figure`. x is in seconds of the run, power in W, CO2eq in g with PUE.
+
+        Raises
+        ------
+        ImportError
+            plotly is not installed.
+        """
+        from .display.figure import figure  # noqa: PLC0415 - a door to a room above, opened when asked for
+
+        return figure(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        """The picture of the run where one can be shown, its line elsewhere."""
+        from .display.static import bundle  # noqa: PLC0415 - a door to a room above, opened when asked for
+
+        return bundle(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per epoch, as a pandas DataFrame.

@@ -275,6 +275,14 @@ OPTIONS: tuple[Option, ...] = (
         _one_of("continue", "stop"),
         "WHAT",
     ),
+    Option(
+        "display",
+        "none",
+        "What shows the run while it goes on: auto, panel, text or none.",
+        _one_of("auto", "panel", "text", "none"),
+        "WHAT",
+        cell_default="auto",
+    ),
 )
 """The options in the order of `CarbonTracker`'s parameters, `epochs` aside."""
 
@@ -309,6 +317,7 @@ class Settings(NamedTuple):
     confirm_timeout: float
     on_timeout: str
     on_headless: str
+    display: str
 
     def __repr__(self) -> str:
         """Keys appear in no repr, so in no traceback and no log."""

@@ -15,6 +15,8 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from .account import Mark
+from .display.controls import on_main_thread
+from .display.front import Front, front_for
 from .errors import TrainingStopped
 from .intensity import choose_intensity, choose_pue
 from .recording import Recording, Show
@@ -92,6 +94,9 @@ class CarbonTracker(contextlib.ContextDecorator):
         Never use the network.
     confirm_timeout, on_timeout, on_headless
         How long the question waits (s, 0 for ever); "continue" or "stop" if nobody answers or can be asked.
+    display
+        What shows the run while it goes on: "panel" in a notebook, "text" for a line updated in place, "auto"
+        for what the front end can show, "none".
 
     Raises
     ------
@@ -132,6 +137,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         confirm_timeout: float = 600,
         on_timeout: str = "continue",
         on_headless: str = "continue",
+        display: str = "none",
     ) -> None:
         values = locals()
         self._set_up(resolve(epochs, {name: values[name] for name in self._given}), print)
@@ -166,6 +172,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._whole = False
         self._pid = os.getpid()
         self._recording: Recording | None = None
+        self._front: Front | None = None
         self._finalizer: weakref.finalize[..., CarbonTracker] | None = None
         self._index = 0
         self._open = False
@@ -197,6 +204,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         _process.active = weakref.ref(self)
         self._due = self._next_due()
         recording.begin()
+        self._front = front_for(self._settings, recording)
         return self
 
     def stop(self) -> Run | None:
@@ -244,6 +252,9 @@ class CarbonTracker(contextlib.ContextDecorator):
         _process.last = recording
         # An interrupt in here is passed on; whoever closes next does what is left.
         recording.close(reason)
+        if self._front is not None:
+            self._front.close(stopped=self.should_stop)
+            self._front = None
         _process.open.discard(recording)
         if self._finalizer is not None:
             self._finalizer.detach()
@@ -335,6 +346,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording.mark(now_s, Mark.EPOCH_END)
         recording.wake()
         recording.tell_news()
+        if self._front is not None:
+            self._attend(self._front, now_s)
         if self._due is not None and self._index >= self._due:
             self._reach(recording, now_s)
 
@@ -417,6 +430,32 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     def step(self) -> None:
         """Say that a step within an epoch passed by. Front ends push and listen here."""
+        if self._front is not None and self.active:
+            self._attend(self._front, self._clock())
+
+    def _attend(self, front: Front, now_s: float) -> None:
+        """Let the front end show what is new, and do what the user asked for in it."""
+        front.attend(now_s)
+        controls = front.controls
+        self.should_stop = controls.stopping
+        if controls.resumed:
+            controls.resumed = False
+            self.resume()
+        if controls.pausing and on_main_thread():
+            self._hold(front)
+
+    def _hold(self, front: Front) -> None:
+        """Hold the training until the user has it go on. The wait belongs to no epoch."""
+        was_paused = self._paused
+        self.pause()
+        try:
+            front.wait(lambda: not front.controls.pausing)
+        finally:
+            front.controls.pausing = False
+            if not was_paused:
+                self.resume()
+        front.controls.resumed = False
+        self.should_stop = front.controls.stopping
 
     # -- what is known ---------------------------------------------------------------------------------
 
@@ -481,7 +520,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         if predicts and (settled or ends_here):
             recording.predict()
             recording.say_predicted()
-            if settings.stop_and_confirm and settings.epochs != index:
+            if settings.stop_and_confirm and settings.epochs != index and not self.should_stop:
                 self._confirm(recording)
         # Where a sensor is slow, the next epoch's end tries again.
         self._due = index + 1 if predicts and recording.prediction is None else self._next_due()
@@ -503,17 +542,20 @@ class CarbonTracker(contextlib.ContextDecorator):
         """Ask whether to go on. The wait belongs to no epoch."""
         from .ask import Question, ask  # noqa: PLC0415 - few runs ask
 
-        settings = self._settings
+        settings, front = self._settings, self._front
         question = Question(settings.confirm_timeout, settings.on_timeout, settings.on_headless)
         was_paused = self._paused
         self.pause()
         try:
             recording.write_down("Continue training (y/n)?")
-            answer = ask(question)
+            answer = ask(question, front if front is not None and front.has_buttons else None)
         finally:
             if not was_paused:
                 self.resume()
         self.should_stop = not answer.go_on
+        if front is not None:
+            front.controls.stopping = self.should_stop
+            front.say(answer.words)
         recording.say(answer.words)
 
 

@@ -449,8 +449,8 @@ def test_a_log_folder_that_cannot_be_is_told_once(
     assert sum(str(tmp_path / "file") in note for note in tracker.run.notes) == 1
 
 
-def answering(go_on: bool) -> Callable[[Question], Answer]:  # noqa: FBT001 - a word of the test
-    def ask(question: Question) -> Answer:
+def answering(go_on: bool) -> Callable[[Question, object], Answer]:  # noqa: FBT001 - a word of the test
+    def ask(question: Question, _buttons: object) -> Answer:
         assert question.prompt
         time.sleep(0.1)
         return Answer(go_on, "answered")
@@ -502,7 +502,7 @@ def test_a_no_in_a_loop_by_hand_raises_from_the_next_epoch_start(monkeypatch: py
 
 @pytest.mark.usefixtures("sensor")
 def test_an_interrupt_at_the_question_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_: Question) -> Answer:
+    def interrupt(_: Question, _buttons: object) -> Answer:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ct_notebook.ask.ask", interrupt)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 YES = frozenset({"y", "yes", "c", "continue"})
 NO = frozenset({"n", "no", "s", "stop", "q", "quit"})
@@ -59,6 +60,30 @@ class Question:
     def too_late(self) -> Answer:
         """The default when nobody answered in time."""
         return Answer(self.on_timeout == "continue", "timeout")
+
+
+class Buttons(Protocol):
+    """A panel with a button for each answer, which a page may or may not show."""
+
+    shown_s: float
+    """When pages were sent the panel, on the monotonic clock."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether a page shows it."""
+
+    @property
+    def answer(self) -> bool | None:
+        """What was answered to the question that was put; None if nothing was."""
+
+    def put(self, question: Question) -> None:
+        """Show the question."""
+
+    def withdraw(self) -> None:
+        """Show it no longer."""
+
+    def wait(self, until: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Listen for clicks until something is so, or for some time; None for ever. True if it is so."""
 
 
 def understood(text: str) -> bool | None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .question import Answer, Question, understood
+from .question import Answer, Buttons, Question, understood
 
 AGAIN = "Input not recognized. Try again (y/n): "
 
@@ -23,6 +23,10 @@ class _TooLateError(Exception):
     """Nobody answered in time."""
 
 
+class _ClickedError(Exception):
+    """A panel that appeared late was answered instead."""
+
+
 def ask_terminal(question: Question) -> Answer:
     """Ask on the terminal. A closed or absent standard input means that nobody is there."""
     if sys.stdin is None or sys.stdin.closed:
@@ -30,15 +34,22 @@ def ask_terminal(question: Question) -> Answer:
     return _converse(question, _terminal_line)
 
 
-def ask_kernel(question: Question, kernel: Any) -> Answer:
-    """Ask in the input box of a notebook. A client without one (nbclient, papermill) answers nothing."""
+def ask_kernel(question: Question, kernel: Any, buttons: Buttons | None = None) -> Answer:
+    """Ask in the input box of a notebook. A client without one (nbclient, papermill) answers nothing.
+
+    A click on one of `buttons` is an answer as well.
+    """
     if not getattr(kernel, "_allow_stdin", False):
         return question.nobody_there()
 
     def box(prompt: str, wait_s: float | None) -> str:
-        return _kernel_line(kernel, prompt, wait_s)
+        return _kernel_line(kernel, prompt, wait_s, buttons)
 
-    return _converse(question, box)
+    try:
+        return _converse(question, box)
+    except _ClickedError:
+        assert buttons is not None
+        return Answer(bool(buttons.answer), "answered")
 
 
 def _converse(question: Question, read: Callable[[str, float | None], str]) -> Answer:
@@ -88,7 +99,7 @@ def _whole_line() -> str:
     return line
 
 
-def _kernel_line(kernel: Any, prompt: str, wait_s: float | None) -> str:
+def _kernel_line(kernel: Any, prompt: str, wait_s: float | None, buttons: Buttons | None) -> str:
     """One line from the input box, by the protocol that `input()` itself uses, with a time-out.
 
     The attributes are private to ipykernel. Where they are missing, `input()` asks, without a time-out.
@@ -115,6 +126,10 @@ def _kernel_line(kernel: Any, prompt: str, wait_s: float | None) -> str:
                 if value == "\x04":
                     raise EOFError
                 return value
+        if buttons is not None:
+            buttons.wait(lambda: True)
+            if buttons.answer is not None:
+                raise _ClickedError
         if deadline_s is not None and time.monotonic() >= deadline_s:
             raise _TooLateError
 

@@ -38,6 +38,9 @@ STATE_FIELDS = (
 )
 """What can change while a run goes on; written in a `state` line after an epoch, or in the `end` line."""
 
+DRAWN_FIELDS = ("course", "moves")
+"""What pictures are drawn from while the process lives. A log holds the epochs, which are the record."""
+
 
 def extra_text(kind: str, data: Mapping[str, Any]) -> str:
     """A line of ours: `ct_notebook: kind {json}`, which no pattern of carbontracker matches."""
@@ -90,7 +93,7 @@ def changed_data(before: Run | None, run: Run) -> dict[str, Any]:
 
 def end_data(before: Run | None, run: Run) -> dict[str, Any]:
     """What the `end` line holds: what has changed, and all that no line before it has told."""
-    told = {"epochs", "log_paths", *RUN_FIELDS, *STATE_FIELDS}
+    told = {"epochs", "log_paths", *DRAWN_FIELDS, *RUN_FIELDS, *STATE_FIELDS}
     rest = {f.name: plain_value(getattr(run, f.name)) for f in fields(run) if f.name not in told}
     return changed_data(before, run) | rest
 

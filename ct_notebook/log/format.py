@@ -79,9 +79,14 @@ def plain_text(text: str, limit: int = TEXT_LENGTH) -> str:
     Control, format and direction characters become spaces, runs of spaces become one, and the spaces of a
     phrase that carbontracker searches for become underscores.
     """
+    return harmless(one_line(text, 8 * limit), "_")[:limit].strip()
+
+
+def one_line(text: str, limit: int = TEXT_LENGTH) -> str:
+    """Text from outside as one line of at most `limit` characters, without control or direction marks."""
     # A name may be megabytes long; only so much of it is looked at.
     visible = "".join(" " if unicodedata.category(c) in _HIDDEN else c for c in text[: 8 * limit])
-    return harmless(" ".join(visible.split()), "_")[:limit].strip()
+    return " ".join(visible.split())[:limit].strip()
 
 
 def harmless(text: str, space: str) -> str:

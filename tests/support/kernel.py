@@ -47,6 +47,7 @@ class Answer:
     message: str = ""
     traceback: str = ""
     results: list[str] = field(default_factory=list)
+    displays: list[dict[str, Any]] = field(default_factory=list)
     errors: int = 0
     in_order: list[str] = field(default_factory=list)
 
@@ -140,6 +141,8 @@ def _note(answer: Answer, kind: str, content: Mapping[str, Any]) -> None:
         answer.errors += 1
         answer.error, answer.message = content["ename"], content["evalue"]
         answer.traceback += _plain("\n".join(content["traceback"]))
+    elif content.get("transient", {}).get("display_id", "").startswith("ct_notebook-"):
+        answer.displays.append(content["data"])  # the panel, the line or the result of a run
     elif kind in {"execute_result", "display_data"}:
         answer.results.append(content["data"].get("text/plain", ""))
 
