@@ -13,7 +13,7 @@ import pytest
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of the machine that runs the tests reaches them."""
     for name in os.environ:
-        if name.startswith("CT_NOTEBOOK_") and name != "CT_NOTEBOOK_PEERS_DIR":
+        if name.startswith("CT_NOTEBOOK_") and name != "CT_NOTEBOOK_ENVIRONMENTS_DIR":
             monkeypatch.delenv(name)
 
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import zmq
 
+from .parent import asker
+
 CONTROL_TARGET = "jupyter.widget.control"
 """A page that was reloaded asks on a comm of this target for the state of all widgets."""
 
@@ -47,7 +49,9 @@ class Pump:
         self._original: Any = None
         manager: Any = getattr(getattr(kernel, "shell_channel_thread", None), "manager", None)
         pair: Any = getattr(manager, "_shell_channel_to_main", None)
-        self._queue: Any = getattr(getattr(kernel, "msg_queue", None), "_queue", None)
+        # ipykernel 7.0 has a queue still, but nothing comes into it.
+        queue: Any = getattr(kernel, "msg_queue", None) if pair is None else None
+        self._queue: Any = getattr(queue, "_queue", None)
         self._stream = pair.to_stream if pair is not None else kernel.shell_stream
         self._replies = (
             kernel.shell_stream if pair is None else manager.get_subshell_to_shell_channel_socket(None)
@@ -67,7 +71,7 @@ class Pump:
                 and callable(kernel.session.deserialize)
             )
             pump._parent()
-        except (AttributeError, KeyError, LookupError, TypeError):
+        except (AttributeError, LookupError, TypeError):
             return None
         return pump if known else None
 
@@ -190,11 +194,7 @@ class Pump:
 
     def _parent(self) -> tuple[Any, Any]:
         """The client that sent the running cell, and the request that did."""
-        kernel = self._kernel
-        of_context = getattr(kernel, "_get_shell_context_var", None)
-        if of_context is not None:  # ipykernel >= 7
-            return of_context(kernel._shell_parent_ident), kernel.get_parent("shell")  # noqa: SLF001 - same
-        return kernel._parent_ident["shell"], kernel.get_parent("shell")  # noqa: SLF001 - same
+        return asker(self._kernel), self._kernel.get_parent("shell")
 
     def _tell_comms(self, ident: Any, message: Any) -> None:
         """Answer which comms there are, as the kernel does after the cell."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .parent import asker
 from .question import Answer, Buttons, Question, understood
 
 AGAIN = "Input not recognized. Try again (y/n): "
@@ -108,8 +109,8 @@ def _kernel_line(kernel: Any, prompt: str, wait_s: float | None, buttons: Button
 
     try:
         session, socket, parent = kernel.session, kernel.stdin_socket, kernel.get_parent("shell")
-        ident = _asker(kernel)
-    except (AttributeError, KeyError, TypeError):
+        ident = asker(kernel)
+    except (AttributeError, LookupError, TypeError):
         return input(prompt)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -132,11 +133,3 @@ def _kernel_line(kernel: Any, prompt: str, wait_s: float | None, buttons: Button
                 raise _ClickedError
         if deadline_s is not None and time.monotonic() >= deadline_s:
             raise _TooLateError
-
-
-def _asker(kernel: Any) -> Any:
-    """The identity of the client that sent the running cell."""
-    of_context = getattr(kernel, "_get_shell_context_var", None)
-    if of_context is not None:  # ipykernel >= 7
-        return of_context(kernel._shell_parent_ident)  # noqa: SLF001 - nothing public tells it
-    return kernel._parent_ident["shell"]  # noqa: SLF001 - nothing public tells it

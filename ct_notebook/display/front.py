@@ -6,6 +6,7 @@ reported not to draw what a thread sends after its cell (colabtools issue 3373).
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 import time
@@ -54,7 +55,11 @@ class Front:
         self._attended_s = self._pushed_s = float("-inf")
         self._wake = threading.Event()
         self._pushing = threading.Lock()
-        self._thread = threading.Thread(target=self._keep_showing, name=THREAD_NAME, daemon=True)
+        # In the context of the cell: ipykernel 7.0 knows no parent of what another thread sends.
+        target = contextvars.copy_context().run
+        self._thread = threading.Thread(
+            target=target, args=(self._keep_showing,), name=THREAD_NAME, daemon=True
+        )
         self._over = False
         self.shown_s = time.monotonic()
         """When it was shown, on the monotonic clock."""

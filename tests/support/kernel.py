@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,8 +153,26 @@ def _plain(text: str) -> str:
 
 
 @contextmanager
-def started(folder: Path, environ: Mapping[str, str] | None = None, *, load: bool = True) -> Iterator[Kernel]:
-    """A kernel that works in `folder`, with the extension loaded, ended afterwards."""
+def started(
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+    *,
+    load: bool = True,
+    before: Sequence[Path] = (),
+) -> Iterator[Kernel]:
+    """A kernel that works in `folder`, with the extension loaded, ended afterwards.
+
+    Parameters
+    ----------
+    folder
+        Where it works.
+    environ
+        Variables on top of those of the tests.
+    load
+        Whether the extension is loaded.
+    before
+        Folders with packages that go before those of the environment.
+    """
     manager = KernelManager()
     manager.kernel_spec.argv = [
         sys.executable,
@@ -166,6 +184,7 @@ def started(folder: Path, environ: Mapping[str, str] | None = None, *, load: boo
     ]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
     paths = [inherited.get("PYTHONPATH", ""), str(PACKAGE)]
+    paths = [*map(str, before), *paths]
     place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     manager.start_kernel(cwd=str(folder), env={**inherited, **place, **(environ or {})})
     client = manager.client()

@@ -1,20 +1,14 @@
-"""Real carbontracker packages, each in an environment of its own, to be asked what they make of a log.
-
-The environments are made once, below `CT_NOTEBOOK_PEERS_DIR` or `.nox/peers`, by pip from its registry.
-"""
+"""Real carbontracker packages, each in an environment of its own, to be asked what they make of a log."""
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from support.environments import python_with
 
 REQUIREMENTS = {
     # 1.2.5 imports pkg_resources, which setuptools has dropped since.
@@ -45,49 +39,9 @@ print(json.dumps(answers))
 """
 
 
-@functools.cache
 def peer_python(version: str) -> Path:
-    """Interpreter of an environment that holds this carbontracker; made if it is not there.
-
-    Raises
-    ------
-    RuntimeError
-        It cannot be made. A test that needs it must fail then, not pass unasked.
-    """
-    peers = Path(os.environ.get("CT_NOTEBOOK_PEERS_DIR") or ROOT / ".nox" / "peers")
-    folder = peers / f"carbontracker-{version}"
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if _holds(python, version):
-        return python
-    shutil.rmtree(folder, ignore_errors=True)
-    for command in (
-        [sys.executable, "-m", "venv", str(folder)],
-        [
-            str(python),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            *REQUIREMENTS[version],
-        ],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            msg = f"carbontracker {version} cannot be installed in {folder}: {done.stderr.strip()[-2000:]}"
-            raise RuntimeError(msg)
-    if not _holds(python, version):
-        msg = f"{folder} holds no carbontracker {version} that can be imported. Remove it and run again."
-        raise RuntimeError(msg)
-    return python
-
-
-def _holds(python: Path, version: str) -> bool:
-    if not python.exists():
-        return False
-    code = "import carbontracker.parser, importlib.metadata as m; print(m.version('carbontracker'))"
-    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-    return done.returncode == 0 and done.stdout.strip() == version
+    """Interpreter of an environment that holds this carbontracker; made if it is not there."""
+    return python_with(f"carbontracker-{version}", *REQUIREMENTS[version])
 
 
 def run_peer(version: str, code: str, *arguments: object) -> str:
