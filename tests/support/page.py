@@ -167,7 +167,7 @@ def shown(kernel: Kernel, folder: Path, flags: str = "", body: str = LOOP) -> tu
 
 def drain(kernel: Kernel, *sent: str) -> list[str]:
     """Take the replies of cells off the shell channel, and give their order."""
-    order = []
+    order: list[str] = []
     while len(order) < len(sent):
         reply = kernel.client.get_shell_msg(timeout=60)
         if reply["parent_header"]["msg_id"] in sent:
