@@ -10,6 +10,9 @@ from .question import Answer, Question
 
 MODULE = "google.colab.output"
 
+GRACE_S = 5.0
+"""How much later than the page itself the kernel gives up waiting, so that a click in time is not lost."""
+
 
 def is_there() -> bool:
     """Whether this kernel is one of Colab's: its package is loaded there before the first cell runs."""
@@ -23,12 +26,16 @@ def ask(question: Question) -> Answer:
     which a running cell does not block.
     """
     output: Any = sys.modules[MODULE]
+    script = _script(question)
+    # A page that is gone resolves nothing; one that is there answers by itself when the time is up.
+    patience = {"timeout_sec": question.timeout_s + GRACE_S} if question.timeout_s else {}
     try:
-        go_on = output.eval_js(
-            _script(question), timeout_sec=question.timeout_s + 5 if question.timeout_s else None
-        )
-    except Exception:  # a page that is gone, a script that was refused, its own time-out
-        return question.too_late() if question.timeout_s else question.nobody_there()
+        try:
+            go_on = output.eval_js(script, **patience)
+        except TypeError:  # older releases know no time-out
+            go_on = output.eval_js(script)
+    except Exception:  # the page has refused the script
+        return question.nobody_there()
     return Answer(go_on, "answered") if isinstance(go_on, bool) else question.too_late()
 
 
@@ -59,7 +66,7 @@ def _script(question: Question) -> str:
       box.append(button);
     }}
     if (facts.milliseconds) setTimeout(() => done(null), facts.milliseconds);
-    document.querySelector("#output-area")?.append(box) ?? document.body.append(box);
+    (document.querySelector("#output-area") ?? document.body).append(box);
   }});
   box.remove();
   return answer;

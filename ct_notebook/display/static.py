@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from ct_notebook.log.format import one_line
 from ct_notebook.records import Run
 
 from . import picture, table
@@ -19,7 +20,7 @@ def bundle(run: Run) -> dict[str, Any]:
     return {
         "image/svg+xml": picture.svg(run),
         "image/png": base64.b64encode(picture.png(run)).decode("ascii"),
-        "text/plain": repr(run),
+        "text/plain": one_line(repr(run), 500),
     }
 
 

@@ -35,7 +35,7 @@ def text(run: Run) -> str:
     """The table as plain text, its first line the run in one sentence."""
     told = list(rows(run))
     width = max((len(name) for name, _ in told), default=0)
-    return "\n".join([repr(run), *(f"  {name:<{width}}  {line}" for name, line in told)])
+    return "\n".join([one_line(repr(run), 500), *(f"  {name:<{width}}  {line}" for name, line in told)])
 
 
 def rows(run: Run) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,11 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
     paused = f", {clock_text(run.paused_s)} paused and not counted" if run.paused_s >= 0.5 else ""
     yield "Time", clock_text(run.duration_s) + paused
     declared = "" if run.epochs_declared is None else f" of {run.epochs_declared}"
-    yield "Epochs", f"{len(run.complete_epochs)}{declared}" + (f" ({run.reason})" if run.early_stop else "")
+    yield (
+        "Epochs",
+        f"{len(run.complete_epochs)}{declared}"
+        + (f" ({one_line(run.reason, 60)})" if run.early_stop else ""),
+    )
     yield from _prediction_rows(run)
     by_device = run.energy_by_device_j
     for device in run.devices:

@@ -102,5 +102,7 @@ def _significant(value: float, digits: int) -> str:
     """So many significant digits, never an exponent."""
     if value == 0 or not math.isfinite(value):
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{round(value, decimals):.{max(0, min(decimals, 9))}f}"
+    # Rounded first: 9.999 has as many digits as 10.0.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:.{max(0, min(decimals, 9))}f}"
