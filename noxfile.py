@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import nox
 
+sys.path.insert(0, str(Path(__file__).parent / "tests"))
+from support.environments import COLAB, interpreter
+
 nox.needs_version = ">=2024.4"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "tests", "tests_ipykernel629", "tests_colab", "notebooks", "bench"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "front_end",
+    "tests",
+    "tests_ipykernel629",
+    "tests_colab",
+    "browser",
+    "notebooks",
+    "bench",
+]
 
-TEST_TOOLS = ("pytest>=8", "nbclient", "nbformat", "numpy", "pandas", "tqdm", "cloudpickle")
+TEST_TOOLS = ("pytest>=8", "pytest-xdist", "nbclient", "nbformat", "numpy", "pandas", "tqdm", "cloudpickle")
 
-COLAB = (
-    # What Colab's runtime pins (googlecolab/backend-info, 2026-08): an emulation, on the packages alone.
-    "ipython==7.34.0",
-    "ipykernel==6.17.1",
-    "ipywidgets==7.7.1",
-    "jupyter_client==7.4.9",
-    "tornado==6.5.*",
-    "traitlets==5.7.1",
-    "anywidget==0.9.21",
-    "plotly==5.24.1",
-    "requests==2.32.4",
-    "setuptools",
-)
+# Most of what a test of a kernel does is to wait for it, so several go on at once; files stay together.
+SEVERAL = ("-n", "4", "--dist", "loadfile")
 
 COLAB_PYTHON = "3.13"
-
-
-def _interpreter(version: str) -> str:
-    """The interpreter of a version if the machine has one that starts, else the one that runs nox."""
-    installed = sorted(str(path) for path in Path.home().glob(f".pyenv/versions/{version}*/bin/python"))
-    for place in (shutil.which(f"python{version}"), *installed):
-        # A shim of a version manager may be there without its Python.
-        if place and subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:  # noqa: S603
-            return place
-    return sys.executable
 
 
 @nox.session
@@ -53,13 +43,30 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Types: mypy, strict, tests included."""
-    session.install("mypy", "nox", "types-psutil", "types-requests", "pandas-stubs", *TEST_TOOLS, ".")
+    session.install(
+        "mypy", "nox", "playwright", "types-psutil", "types-requests", "pandas-stubs", *TEST_TOOLS, "."
+    )
     session.run("mypy")
+
+
+@nox.session
+def front_end(session: nox.Session) -> None:
+    """The panel's own checks, and that ct_notebook/static holds what its source builds to."""
+    session.chdir("js")
+    for command in (("ci", "--no-audit", "--no-fund"), ("run", "lint"), ("run", "types"), ("test",)):
+        session.run("npm", *command, external=True)
+    built = Path(session.create_tmp())
+    session.run("node", "build.mjs", str(built), external=True)
+    static = Path(__file__).parent / "ct_notebook" / "static"
+    for name in ("panel.js", "panel.css"):
+        if (built / name).read_bytes() != (static / name).read_bytes():
+            session.error(f"ct_notebook/static/{name} is not what js/ builds to: run `npm run build` there.")
 
 
 def _test(session: nox.Session, marks: str, *packages: str) -> None:
     session.install(*packages, *TEST_TOOLS)
-    session.run("pytest", "-m", marks, "--ignore=tests/notebooks", *session.posargs)
+    marks += " and not browser and not matrix"
+    session.run("pytest", *SEVERAL, "-m", marks, "--ignore=tests/notebooks", *session.posargs)
 
 
 @nox.session
@@ -74,10 +81,17 @@ def tests_ipykernel629(session: nox.Session) -> None:
     _test(session, "not bench and not peers", "ipykernel==6.29.5", "jupyter_client", ".")
 
 
-@nox.session(python=_interpreter(COLAB_PYTHON))
+@nox.session(python=interpreter(COLAB_PYTHON))
 def tests_colab(session: nox.Session) -> None:
     """The same on Colab's pins; on its Python if the machine has it."""
     _test(session, "not bench and not peers", *COLAB, ".")
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Real front ends in Chromium, and real kernels of many versions."""
+    session.install("playwright", "ipykernel", "notebook>=7", *TEST_TOOLS, ".[lab]")
+    session.run("pytest", "-m", "browser or matrix", "tests/browser", "tests/matrix", *session.posargs)
 
 
 @nox.session

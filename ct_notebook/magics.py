@@ -494,12 +494,6 @@ class Notebook:
         run = None if module is None else module.last_run()
         if run is None:
             self._print("ct_notebook: no run has ended in this session.")
-        elif getattr(self.shell, "kernel", None) is not None:
-            from IPython.display import display  # noqa: PLC0415 - slow, and few sessions ask for it
-
-            from .display.static import report  # noqa: PLC0415 - same
-
-            display(report(run), raw=True)
         return run
 
     def _do_doctor(self) -> None:

@@ -36,6 +36,9 @@ NOTES = 5
 NEW_AT_ONCE = 20
 """Epoch ends and forecasts that a tick carries at most: more of them could not be told apart."""
 
+ENDS_KEPT, MOVES_KEPT = 100, 80
+"""The same in a snapshot: the newest epochs, and forecasts from all over the run."""
+
 FINAL = frozenset({"finished", "stopped", "interrupted", "failed"})
 """States in which nothing more will come."""
 
@@ -215,8 +218,8 @@ def snapshot(run: Run, now: dict[str, Any], findings: Sequence[Finding] = ()) ->
         "schema": SCHEMA,
         "facts": facts(run, findings),
         "status": now,
-        "epoch_ends": [round(at_s, 2) for at_s in course.epoch_ends_s],
-        "moves": [*moves(run.moves)],
+        "epoch_ends": [round(at_s, 2) for at_s in course.epoch_ends_s[-ENDS_KEPT:]],
+        "moves": moves([*run.moves[:-1][:: 1 + len(run.moves) // MOVES_KEPT], *run.moves[-1:]]),
         "curves": {"rows": len(points), "columns": 2 + len(run.devices)},
     }
     return content, rows(points)

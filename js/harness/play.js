@@ -23,6 +23,12 @@ const SCENARIOS = {
     epochs: 90,
     epoch: 200,
   },
+  "fresh-eight-gpus": {
+    devices: [...Array.from({ length: 8 }, (_, n) => GPU(n)), CPU, RAM],
+    seconds: 0,
+    epochs: 400,
+    epoch: 216,
+  },
   day: { devices: [GPU(0), CPU, RAM], seconds: 86_400, epochs: 400, epoch: 300, step: 60 },
   question: { devices: [GPU(0), CPU, RAM], seconds: 121, epochs: 50, epoch: 40, state: "waiting" },
   paused: { devices: [GPU(0), CPU, RAM], seconds: 211, epochs: 50, epoch: 40, state: "paused" },
@@ -138,7 +144,7 @@ for (let at = 0, step = chosen.step ?? 1; at < chosen.seconds; at += step) {
   advance(step);
   rows.push(row());
   const done = Math.floor(now / chosen.epoch);
-  if (done > ends.length && (chosen.epochs ?? 0) >= done) {
+  if (done > ends.length && (chosen.epochs ?? 0) >= done && chosen.devices.length) {
     ends.push(done * chosen.epoch);
     const all = status().prediction?.co2_g?.[0] ?? 0;
     const spread = 0.25 / Math.sqrt(done);

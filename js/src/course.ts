@@ -1,7 +1,7 @@
 // Rows of cumulative figures come in; the curves of the charts go out. Bounded, whatever the length of the run.
 
-/** Rows kept at most: two for each pixel of a wide chart. */
-export const ROWS = 2000;
+/** Rows kept at most: one for each pixel of a chart on a sharp screen. */
+export const ROWS = 1000;
 
 /** A value of a curve; null is a gap. */
 export type Value = number | null;

@@ -373,6 +373,7 @@ export class View {
     const has = facts.devices.length > 0;
     const ahead = status.prediction;
     show(this.#figures, has || ahead !== null);
+    for (const { box } of [this.#power, this.#co2, this.#energy]) show(box, has);
     const paused = status.state === "paused" || status.state === "waiting";
     const over = FINAL.has(status.state);
     say(this.#power.main, over ? "–" : status.power || "–");
