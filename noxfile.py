@@ -90,7 +90,7 @@ def tests_colab(session: nox.Session) -> None:
 @nox.session
 def browser(session: nox.Session) -> None:
     """Real front ends in Chromium, and real kernels of many versions."""
-    session.install("playwright", "ipykernel", "notebook>=7", *TEST_TOOLS, ".[lab]")
+    session.install("playwright", "ipykernel", "notebook>=7", "papermill", *TEST_TOOLS, ".[lab]")
     session.run("pytest", "-m", "browser or matrix", "tests/browser", "tests/matrix", *session.posargs)
 
 
@@ -105,5 +105,5 @@ def notebooks(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Ratios measured in one run: overhead, weight of loading, memory. `tests/bench/`."""
-    session.install("ipykernel", "jupyter_client", *TEST_TOOLS, ".")
+    session.install("ipykernel", "jupyter_client", "playwright", "websocket-client", *TEST_TOOLS, ".[lab]")
     session.run("pytest", "-m", "bench", "-s", "tests/bench", *session.posargs)

@@ -34,6 +34,9 @@ POLL_S = 0.05
 FIRST_S, USUAL_S = 0.25, 1.0
 """Seconds between two pushes: a run of seconds is shown in more detail than one of hours."""
 
+SAID_S = 15.0
+"""How long a sentence stands in the panel."""
+
 END_S = 0.5
 """How long the end of a run waits for the thread that shows it."""
 
@@ -65,6 +68,7 @@ class Front:
         """When it was shown, on the monotonic clock."""
         self._stopped = False
         self._message = ""
+        self._said_s = 0.0
         self._asked_until_s: float | None = None
         self.controls = Controls(recording.run_id, self._wake.set, recording.log_error)
 
@@ -108,7 +112,7 @@ class Front:
 
     def say(self, message: str) -> None:
         """Show a sentence in the panel."""
-        self._message = message
+        self._message, self._said_s = message, time.monotonic()
         self._wake.set()
 
     # -- as `ask` sees it ------------------------------------------------------------------------------
@@ -151,7 +155,7 @@ class Front:
             token=controls.token,
             left_s=left_s,
             default="continue" if question is None else question.on_timeout,
-            message=self._message,
+            message=self._message if time.monotonic() - self._said_s < SAID_S else "",
         )
 
     def _state(self, moment: Moment, wishes: Wishes) -> str:

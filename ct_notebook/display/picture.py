@@ -15,6 +15,9 @@ from .drawing import Area, Box, Line, Sheet, Spot, Words
 from .words import axis_text, co2_range, co2_text, energy_text, equivalent_text, power_text
 
 WIDTH = 720
+FOOT = 96
+"""Letters in a line of the card at most: so many of the wide ones of the png fit in."""
+
 _TEXT, _MUTED, _GRID, _EDGE, _MARK = "#1d2126", "#5b6470", "#e6e9ed", "#d5d9df", "#aab2bc"
 
 # A light card of its own, since nobody knows on which theme it will lie.
@@ -62,20 +65,26 @@ def sentence(run: Run) -> str:
     return " · ".join(parts)
 
 
+def _cut(text: str) -> str:
+    """A text as long as the card is wide, with a sign that it goes on."""
+    line = one_line(text, 300)
+    return line if len(line) <= FOOT else line[: FOOT - 3].rstrip() + "..."
+
+
 def sheet(run: Run) -> Sheet:
     """The card of a run, as shapes."""
     has_curves = bool(run.energy_by_device_j)
     intensity = run.intensity
     age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
-    where = one_line(
-        f"{intensity.place}: {intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({age})" if age else ""), 90
-    )
+    dated = f" ({age})" if age else ""
     how = ", ".join(dict.fromkeys(f"{device.component.upper()} {device.method}" for device in run.devices))
-    pue = one_line(f"PUE {run.pue.value:g} ({run.pue.reason})", 60)
-    missing = ", ".join(run.missing)
-    foot = [where, f"{pue} · measured: {how}" if how else "No component could be measured."]
-    if missing:
-        foot.append(one_line(f"Not measured throughout: {missing}", 110))
+    foot = [
+        _cut(f"{intensity.place}: {intensity.g_per_kwh:.4g} g CO2eq/kWh{dated}, {intensity.source}"),
+        _cut(f"PUE {run.pue.value:g} ({run.pue.reason})"),
+        f"Measured: {how}" if how else "No component could be measured.",
+    ]
+    if run.missing:
+        foot.append(_cut(f"Not measured throughout: {', '.join(run.missing)}"))
     top = 70
     bottom = top + (190 if has_curves else 0)
     height = bottom + 18 * len(foot) + 14
@@ -87,7 +96,7 @@ def sheet(run: Run) -> Sheet:
             _EDGE,
         ),
         Words(18, 30, headline(run), _TEXT, 17, bold=True),
-        Words(18, 51, one_line(sentence(run), 110), _MUTED, 12),
+        Words(18, 51, _cut(sentence(run)), _MUTED, 12),
     ]
     if has_curves:
         curves = _curves(run)

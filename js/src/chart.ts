@@ -218,7 +218,7 @@ export class Chart {
           return {
             stroke: color,
             width: curve.width ?? (curve.bound ? 0.75 : picture.x.length > 600 ? 1 : 1.75),
-            points: { show: picture.x.length < 2, size: 6, fill: color },
+            points: { show: (plot) => (plot.data[0]?.length ?? 0) < 2, size: 6, fill: color },
             spanGaps: false,
             ...(curve.dash?.length ? { dash: curve.dash } : {}),
             ...(curve.area ? { fill: faint(color, 0.25) } : {}),

@@ -63,10 +63,15 @@ export class Course {
     return this.#rows.map((row) => value(row[1]));
   }
 
-  /** The middle of each stretch between two rows, where its power is drawn. */
+  /** Where the power of each stretch between two rows is drawn: its middle; the ends for the first and last. */
   middles(): number[] {
     const times = this.times();
-    return times.slice(1).map((time, at) => (time + (times[at] ?? 0)) / 2);
+    const last = times.length - 2;
+    return times
+      .slice(1)
+      .map((time, at) =>
+        at === 0 && last > 0 ? (times[0] ?? 0) : at === last ? time : (time + (times[at] ?? 0)) / 2,
+      );
   }
 
   /** Power of a device over each stretch, W: the slope of its joules; null if it was not read at either end. */

@@ -8,7 +8,7 @@ test("power is the slope of the joules", () => {
   course.add(rows([0, 0, 0, 0], [2, 1, 200, 20], [3, 2, 400, 30]));
   expect(course.powers(0)).toEqual([100, 200]);
   expect(course.powers(1)).toEqual([10, 10]);
-  expect(course.middles()).toEqual([1, 2.5]);
+  expect(course.middles()).toEqual([0, 3]);
   expect(course.grams()).toEqual([0, 1, 2]);
 });
 

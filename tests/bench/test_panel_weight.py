@@ -41,8 +41,12 @@ from ct_notebook import recording as _recording, sensors as _sensors
 
 class Eight:
     devices = tuple(
-        Device(f"gpu:{n}", "gpu", f"NVIDIA A100-SXM4-80GB ({n})", "counter", "NVML energy counter") for n in range(8)
-    ) + (Device("cpu:package-0", "cpu", "AMD EPYC 7763", "counter", "RAPL"), Device("ram", "ram", "memory", "constant"))
+        Device(f"gpu:{n}", "gpu", f"NVIDIA A100-SXM4-80GB ({n})", "counter", "NVML energy counter")
+        for n in range(8)
+    ) + (
+        Device("cpu:package-0", "cpu", "AMD EPYC 7763", "counter", "RAPL"),
+        Device("ram", "ram", "memory", "constant"),
+    )
 
 class Day:
     '''A recording whose clock is a count: a second a tick.'''
@@ -84,7 +88,8 @@ class Day:
     def _estimate(self):
         from ct_notebook.records import Band, Estimate
         k = max(1, self.second // 216)
-        return Estimate(400, k, Band(86400., 80000., 95000.), Band(2e8, 1.9e8, 2.2e8), Band(2e4, 1.9e4, 2.2e4), "m")
+        duration_s, energy_j = Band(86400., 80000., 95000.), Band(2e8, 1.9e8, 2.2e8)
+        return Estimate(400, k, duration_s, energy_j, Band(2e4, 1.9e4, 2.2e4), "m")
 
     def epoch_ends_s(self, after):
         return [216.0 * n for n in range(after + 1, self.second // 216 + 1)]
@@ -207,14 +212,15 @@ def test_bytes_on_the_websocket(wire: Wire) -> None:
     by_points = {}
     for points in (300, 3600):
         by_points[points] = (wire.run(FIGURE_TICKS.format(points=points, count=5)) - empty) / 5
-    print(
-        f"\npanel: first show {shown / 1000:.1f} kB, after a day {again / 1000:.1f} kB, a tick {[f'{each:.0f} B' for each in slices]}, "
-        f"history for a page that was reloaded {history / 1000:.1f} kB"
-    )
-    print(
-        f"FigureWidget: first show {figure / 1000:.1f} kB, an update "
-        + ", ".join(f"{size / 1000:.0f} kB at {points} points" for points, size in by_points.items())
-    )
+    kilobytes = {
+        "panel, first show": shown,
+        "after a day": again,
+        "history for a reloaded page": history,
+        "FigureWidget, first show": figure,
+        **{f"its update at {points} points": size for points, size in by_points.items()},
+    }
+    print("\n" + ", ".join(f"{name} {size / 1000:.1f} kB" for name, size in kilobytes.items()))
+    print("a tick: " + ", ".join(f"{each:.0f} B" for each in slices))
     assert shown <= 100_000
     assert again <= 120_000
     assert max(slices) <= 4_000
@@ -235,21 +241,22 @@ def harness(scenario: str) -> Iterator[Page]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1000, "height": 900})
-        page.goto(f"http://127.0.0.1:{server.server_port}/js/harness/index.html?scenario={scenario}")
+        address = f"http://127.0.0.1:{server.server_port}/js/harness/index.html"
+        page.goto(f"{address}?scenario={scenario}")
         page.wait_for_selector("body[data-ready]")
         yield page
     server.shutdown()
     server.server_close()
 
 
-def metrics(page: Page, session: Any) -> dict[str, float]:
+def metrics(session: Any) -> dict[str, float]:
     return {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
 
 
-def heap_mb(page: Page, session: Any) -> float:
+def heap_mb(session: Any) -> float:
     for _ in range(3):
         session.send("HeapProfiler.collectGarbage")
-    return metrics(page, session)["JSHeapUsedSize"] / 1e6
+    return metrics(session)["JSHeapUsedSize"] / 1e6
 
 
 def test_memory_and_time_in_the_page() -> None:
@@ -268,17 +275,17 @@ def test_memory_and_time_in_the_page() -> None:
                 )
 
         advance(600)
-        early = heap_mb(page, session)
+        early = heap_mb(session)
         advance(DAY_S - 600)
-        late = heap_mb(page, session)
+        late = heap_mb(session)
         drawn = []
         for _ in range(60):
-            before = metrics(page, session)["ScriptDuration"]
+            before = metrics(session)["ScriptDuration"]
             page.evaluate(
                 "async () => { window.tick(1); await new Promise(requestAnimationFrame);"
                 " await new Promise(requestAnimationFrame); }"
             )
-            drawn.append((metrics(page, session)["ScriptDuration"] - before) * 1000)
+            drawn.append((metrics(session)["ScriptDuration"] - before) * 1000)
     middle = statistics.median(drawn)
     print(
         f"\npage: {early:.1f} MB after 10 min, {late:.1f} MB after 24 h; script {middle:.1f} ms a tick (median)"

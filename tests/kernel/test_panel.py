@@ -302,3 +302,32 @@ def test_the_first_message_is_small_enough(kernel: Kernel, tmp_path: Path) -> No
     page.finish(sent)
     drain(kernel, sent)
     assert 10_000 < page.opened_bytes < 100_000
+
+
+def test_bars_of_tqdm_stay_whole(kernel: Kernel, tmp_path: Path) -> None:
+    body = """
+import sys, time
+from tqdm import tqdm
+for epoch in tqdm(range(6), file=sys.stderr, ascii=True, desc="epochs", mininterval=0):
+    time.sleep(0.1)
+"""
+    page = PlayedPage(kernel)
+    sent = kernel.send(cell(tmp_path, body=body))
+    page.finish(sent)
+    drain(kernel, sent)
+    bars = [line for line in page.errors.replace("\r", "\n").splitlines() if line.strip()]
+    assert all(line.startswith("epochs:") for line in bars)
+    assert "6/6" in bars[-1]
+
+
+def test_a_broken_installation_of_widgets_leaves_text(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run("import sys; kept = sys.modules.pop('ct_notebook.display.panel', None)")
+    kernel.run("real = sys.modules['anywidget']; sys.modules['anywidget'] = None")
+    page = PlayedPage(kernel)
+    sent = kernel.send(cell(tmp_path))
+    page.finish(sent)
+    drain(kernel, sent)
+    kernel.run("sys.modules['anywidget'] = real; sys.modules['ct_notebook.display.panel'] = kept")
+    assert kernel.value("steps") == 6
+    assert page.displays[0][1]["text/plain"].startswith("ct_notebook: ")
+    assert "The panel cannot be shown" in kernel.value(f"' '.join({LAST}.notes)")

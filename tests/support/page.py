@@ -47,7 +47,7 @@ class PlayedPage:
         self.states: list[dict[str, Any]] = []
         self.snapshots: list[dict[str, Any]] = []
         self.rows: list[tuple[float, ...]] = []
-        self.text = ""
+        self.text = self.errors = ""
         self.displays: list[tuple[str, dict[str, Any]]] = []
         self.closed: list[str] = []
         self.idle: list[str] = []
@@ -101,6 +101,7 @@ class PlayedPage:
             self.closed.append(content["comm_id"])
         elif kind == "stream":
             self.text += content["text"]
+            self.errors += content["text"] if content["name"] == "stderr" else ""
         elif kind in {"display_data", "update_display_data"}:
             self.displays.append((kind, content["data"]))
         elif kind == "status" and content["execution_state"] == "idle":
