@@ -90,7 +90,8 @@ def tests_colab(session: nox.Session) -> None:
 @nox.session
 def browser(session: nox.Session) -> None:
     """Real front ends in Chromium, and real kernels of many versions."""
-    session.install("playwright", "ipykernel", "notebook>=7", "papermill", *TEST_TOOLS, ".[lab]")
+    others = ("papermill", "jupyter-console", "pexpect")
+    session.install("playwright", "ipykernel", "notebook>=7", *others, *TEST_TOOLS, ".[lab]")
     session.run("pytest", "-m", "browser or matrix", "tests/browser", "tests/matrix", *session.posargs)
 
 

@@ -6,6 +6,10 @@ leaves everything else where it is, in its order. ipykernel offers nothing publi
 are private to it are used, looked for one by one: where one is missing, there is no pump, and a question is
 put in another way.
 
+Two things are delivered whoever they are for, since a page that was reloaded needs both to show any widget:
+the question which comms there are, and requests for the state of a widget, which change nothing. All else
+that other widgets are told waits for the end of the cell, in its order, as it would without this.
+
 ipykernel 6 puts messages into `msg_queue`, from which one coroutine takes them, the next when the cell is
 over. ipykernel 7 reads its shell channel in a thread and hands messages to a stream of the main thread.
 """
@@ -13,7 +17,10 @@ over. ipykernel 7 reads its shell channel in a thread and hands messages to a st
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import functools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +31,16 @@ from .parent import asker
 CONTROL_TARGET = "jupyter.widget.control"
 """A page that was reloaded asks on a comm of this target for the state of all widgets."""
 
+WIDGET_TARGET = "jupyter.widget"
+"""The target of the comm of every widget of ipywidgets."""
+
+LOOK_AGAIN_S = 1.0
+"""How often ipykernel 7 is made to look for messages that it may have overlooked.
+
+Up to 7.3 it sends replies past the stream that it reads requests by, and a request that arrives meanwhile is
+not noticed, often for ever (ipykernel pull request 1529, issue 1554). That happens without us as well.
+"""
+
 _COMM_KINDS = frozenset({"comm_open", "comm_msg", "comm_close"})
 
 
@@ -31,7 +48,6 @@ class Pump:
     """Delivers the messages of some comms to a kernel whose main thread is inside a cell.
 
     Everything but `of` is for the main thread; elsewhere, and from within a handler, `deliver` does nothing.
-    Messages of other widgets wait for the end of the cell, as they would without it.
 
     Parameters
     ----------
@@ -47,12 +63,17 @@ class Pump:
         self._busy = False
         self._handled = 0
         self._original: Any = None
+        self._is_open = False
+        self._cell: tuple[Any, Any] = (b"", {})
+        self._looked_at: Any = None
+        self._looked_again_s = float("-inf")
         manager: Any = getattr(getattr(kernel, "shell_channel_thread", None), "manager", None)
         pair: Any = getattr(manager, "_shell_channel_to_main", None)
         # ipykernel 7.0 has a queue still, but nothing comes into it.
         queue: Any = getattr(kernel, "msg_queue", None) if pair is None else None
         self._queue: Any = getattr(queue, "_queue", None)
         self._stream = pair.to_stream if pair is not None else kernel.shell_stream
+        self._entrance: Any = None if pair is None else getattr(kernel, "shell_stream", None)
         self._replies = (
             kernel.shell_stream if pair is None else manager.get_subshell_to_shell_channel_socket(None)
         )
@@ -77,14 +98,26 @@ class Pump:
 
     def open(self) -> None:
         """A cell begins. On ipykernel 7 the filter stays on until `close`: a cell that awaits reads too."""
-        if self._queue is None and self._original is None:
+        # Now, since the event loop that reads for a cell that awaits does so outside the cell's context.
+        self._cell = self._parent()
+        if self._queue is not None or self._is_open:
+            return
+        self._is_open = True
+        if self._original is None:
             self._original = self._stream._recv_callback  # noqa: SLF001 - nothing public sets it without reading
             self._stream._recv_callback = self._filter  # noqa: SLF001 - same
 
     def close(self) -> None:
-        """A cell ends: everything is as it was found."""
-        if self._original is not None:
-            self._stream._recv_callback, self._original = self._original, None  # noqa: SLF001 - same
+        """A cell ends: everything is as it was found.
+
+        A filter that another pump put on top stays until that one closes; this one lets all pass meanwhile.
+        """
+        self._is_open = False
+        while True:
+            top = getattr(self._stream._recv_callback, "__self__", None)  # noqa: SLF001 - same
+            if not isinstance(top, Pump) or top._is_open:  # noqa: SLF001 - another of this class
+                return
+            self._stream._recv_callback, top._original = top._original, None  # noqa: SLF001 - same
 
     def deliver(self) -> int:
         """Handle the messages that wait, without waiting for any.
@@ -99,14 +132,15 @@ class Pump:
         self._busy = True
         self._handled = 0
         try:
-            if self._queue is None:
-                with self._opened():
-                    self._read()
-            else:
+            with self._opened():
                 self._read()
                 self._pick()
         except Exception as fault:  # what a kernel of another build raises must not reach the training
             self._kernel.log.warning("ct_notebook: messages could not be delivered: %r", fault)
+        except BaseException:
+            # An interrupt may have ended the reading early. The kernel is not told again of what is left.
+            self._stream.io_loop.add_callback(self._stream.flush, zmq.POLLIN)
+            raise
         finally:
             self._busy = False
         return self._handled
@@ -115,10 +149,14 @@ class Pump:
         # Asking costs microseconds, flushing the stream ten times that.
         if self._stream.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
             self._stream.flush(zmq.POLLIN)
+        if self._entrance is not None and time.monotonic() - self._looked_again_s >= LOOK_AGAIN_S:
+            self._looked_again_s = time.monotonic()
+            # In the thread that owns the stream. What it finds is here by the next time.
+            self._entrance.io_loop.add_callback(self._entrance.flush, zmq.POLLIN)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[None]:
-        was_open = self._original is not None
+        was_open = self._is_open
         self.open()
         try:
             yield
@@ -127,19 +165,33 @@ class Pump:
                 self.close()
 
     def _pick(self) -> None:
-        """Take ours out of the queue of ipykernel 6."""
-        for entry in tuple(self._queue):
+        """Take ours out of the queue of ipykernel 6. What stays there is looked at once."""
+        if not self._queue or self._queue[-1] is self._looked_at:
+            return
+        entries = tuple(self._queue)
+        known = next((at for at, entry in enumerate(entries) if entry is self._looked_at), -1)
+        for entry in entries[known + 1 :]:
             frames = entry[2][0] if len(entry) > 2 and entry[2] else None
-            if self._handles(frames):
-                with contextlib.suppress(ValueError):
-                    self._queue.remove(entry)
+            if self._handles(frames, functools.partial(self._queue.remove, entry)):
+                continue
+            self._looked_at = entry
 
     def _filter(self, frames: Any) -> Any:
         """What the stream of ipykernel 7 hands messages to."""
-        return None if self._handles(frames) else self._original(frames)
+        if self._is_open and self._is_in_cell() and self._handles(frames):
+            return None
+        return self._original(frames)
 
-    def _handles(self, frames: Any) -> bool:
-        """Handle a message if it is one of ours. Whatever cannot be read is left to the kernel."""
+    def _is_in_cell(self) -> bool:
+        """Whether a cell runs: a tracker may live on between two, when ipykernel 7 needs no help."""
+        lock = getattr(self._kernel, "_main_asyncio_lock", None)
+        return lock is None or bool(lock.locked())
+
+    def _handles(self, frames: Any, take: Callable[[], object] = bool) -> bool:
+        """Handle a message if it is one of ours. Whatever cannot be read is left to the kernel.
+
+        `take` is called before; an interrupt in the handler leaves no message that is handled twice.
+        """
         session = self._kernel.session
         try:
             ident, parts = session.feed_identities(frames, copy=False)
@@ -153,13 +205,22 @@ class Pump:
             message = session.deserialize(parts, content=True, copy=False)
         except Exception:
             return False
+        take()
         self._handled += 1
+        was_busy, self._busy = self._busy, True
+        try:
+            # In a context of its own: what the handler sets there is neither the cell's nor the event loop's.
+            contextvars.copy_context().run(self._handle, kind, ident, message)
+        finally:
+            self._busy = was_busy
+        return True
+
+    def _handle(self, kind: str, ident: Any, message: Any) -> None:
         with self._answering(ident, message):
             if kind == "comm_info_request":
                 self._tell_comms(ident, message)
             else:
                 getattr(self._kernel.comm_manager, kind)(self._replies, ident, message)
-        return True
 
     def _is_ours(self, kind: str, content: Any) -> bool:
         if kind == "comm_info_request":
@@ -168,9 +229,14 @@ class Pump:
             return bool(content.get("target_name") == CONTROL_TARGET)
         comm_id = content.get("comm_id")
         comm = self._kernel.comm_manager.comms.get(comm_id)
-        return comm is not None and (
-            self._wants(comm_id) or getattr(comm, "target_name", None) == CONTROL_TARGET
-        )
+        if comm is None:
+            return False
+        target = getattr(comm, "target_name", None)
+        if target == CONTROL_TARGET or self._wants(comm_id):
+            return True
+        # What a page falls back on that got no answer from the comm of the control target in time.
+        data = content.get("data")
+        return kind == "comm_msg" and target == WIDGET_TARGET and data.get("method") == "request_state"
 
     @contextlib.contextmanager
     def _answering(self, ident: Any, message: Any) -> Iterator[None]:
@@ -180,7 +246,7 @@ class Pump:
         unless it hears of the cell again.
         """
         kernel = self._kernel
-        parent_ident, parent = self._parent()
+        parent_ident, parent = self._cell
         kernel._publish_status("busy", "shell", parent=message)  # noqa: SLF001 - nothing public tells it
         kernel.set_parent(ident, message)
         try:
@@ -206,5 +272,5 @@ class Pump:
         }
         content = {"comms": comms, "status": "ok"}
         self._kernel.session.send(self._replies, "comm_info_reply", content, parent=message, ident=ident)
-        if self._queue is not None:
-            self._stream.flush(zmq.POLLOUT)
+        if hasattr(self._replies, "flush"):  # a stream sends later by itself, a socket at once
+            self._replies.flush(zmq.POLLOUT)

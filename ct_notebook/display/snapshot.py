@@ -178,7 +178,7 @@ def facts(run: Run, findings: Sequence[Finding] = ()) -> dict[str, Any]:
         "run": run.run_id,
         "devices": [_device(device) for device in run.devices],
         "place": one_line(intensity.place),
-        "place_how": one_line(intensity.how),
+        "place_how": "" if intensity.is_fallback else one_line(intensity.how),
         "intensity": f"{intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({one_line(age)})" if age else ""),
         "source": one_line(intensity.source),
         "is_fallback": intensity.is_fallback,

@@ -68,7 +68,7 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
         yield device.component.upper(), one_line(f"{device.name}: {figure} ({how})", 300)
     intensity = run.intensity
     age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
-    known = f", known by {intensity.how}" if intensity.how else ""
+    known = f", known by {intensity.how}" if intensity.how and not intensity.is_fallback else ""
     yield "Place", one_line(f"{intensity.place}{known}")
     yield (
         "Carbon intensity",

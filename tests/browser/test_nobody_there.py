@@ -15,7 +15,7 @@ from support.kernel import PACKAGE
 
 pytestmark = pytest.mark.browser
 
-CELL = """%%carbontrack --epochs 6 --epochs-before-pred 2 --stop-and-confirm {flags} --sim-cpu X --sim-cpu-tdp 100
+CELL = """%%carbontrack --epochs 6 --epochs-before-pred 2 {flags} --sim-cpu X --sim-cpu-tdp 9
 import time
 for epoch in range(6):
     time.sleep(0.1)
@@ -32,7 +32,7 @@ RUNNERS = {
 def executed(folder: Path, runner: str, flags: str = "") -> dict[str, Any]:
     """A notebook as a runner leaves it."""
     path = folder / "test.ipynb"
-    cells = ["%load_ext ct_notebook", CELL.format(flags=flags), "epoch"]
+    cells = ["%load_ext ct_notebook", CELL.format(flags=f"--stop-and-confirm {flags}"), "epoch"]
     content = {
         "cells": [
             {

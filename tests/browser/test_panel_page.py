@@ -1,4 +1,4 @@
-"""The panel alone, in a page without a kernel: it can be used by everybody, in light and dark, wide and narrow."""
+"""The panel alone, in a page without a kernel: usable by everybody, in light and dark, wide and narrow."""
 
 from __future__ import annotations
 

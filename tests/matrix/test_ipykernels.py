@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 
 from support.environments import folder_with
 from support.kernel import Kernel, old_clients_are_quiet, started
+from support.overlooked import LOOK_AGAIN
 from support.page import LOOP, drain, shown
 
 pytestmark = [old_clients_are_quiet, pytest.mark.matrix]
@@ -18,16 +22,37 @@ pytestmark = [old_clients_are_quiet, pytest.mark.matrix]
 VERSIONS = ("6.17.1", "6.29.5", "6.30.1", "7.0.1", "7.1.0", "7.2.0", "7.3.0", "7.4.0", "newest")
 
 
+PUMP_TESTS = Path(__file__).parents[1] / "kernel" / "test_pump.py"
+
+
+def ipykernel(version: str) -> Path:
+    """A folder with one version of ipykernel and nothing else."""
+    wanted = "ipykernel" if version == "newest" else f"ipykernel=={version}"
+    return folder_with(f"only-ipykernel-{version}", wanted)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_tests_of_the_pump_pass_on_it(version: str) -> None:
+    paths = filter(None, (str(ipykernel(version)), os.environ.get("PYTHONPATH")))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PUMP_TESTS)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-10_000:]
+
+
 @pytest.fixture(scope="module", params=VERSIONS)
 def kernel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """A kernel of one version, and the other packages of this environment."""
     version: Any = request.param
-    wanted = "ipykernel" if version == "newest" else f"ipykernel=={version}"
-    folder = folder_with(f"only-ipykernel-{version}", wanted)
-    with started(tmp_path_factory.mktemp("kernel"), before=[folder]) as kernel:
+    with started(tmp_path_factory.mktemp("kernel"), before=[ipykernel(version)]) as kernel:
         found = kernel.value("__import__('ipykernel').__version__")
         assert version in {found, "newest"}
         assert re.fullmatch(r"\d+\.\d+\.\d+.*", found)
+        assert kernel.run(LOOK_AGAIN).status == "ok"
         yield kernel
 
 
