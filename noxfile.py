@@ -65,8 +65,8 @@ def front_end(session: nox.Session) -> None:
 
 def _test(session: nox.Session, marks: str, *packages: str) -> None:
     session.install(*packages, *TEST_TOOLS)
-    marks += " and not browser and not matrix"
-    session.run("pytest", *SEVERAL, "-m", marks, "--ignore=tests/notebooks", *session.posargs)
+    elsewhere = [f"--ignore=tests/{name}" for name in ("notebooks", "browser", "matrix", "bench")]
+    session.run("pytest", *SEVERAL, "-m", marks, *elsewhere, *session.posargs)
 
 
 @nox.session

@@ -112,7 +112,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def _screenshots(item: pytest.Item) -> Iterator[Path]:
     """One of each page that is open."""
     values = getattr(item, "funcargs", {})
-    browser: Browser | None = values.get("browser")
+    # A test whose fixtures failed may have the one without the other.
+    browser: Browser | None = values.get("browser") if "place_for_screenshots" in values else None
     pages = [page for context in browser.contexts for page in context.pages] if browser else []
     for at, page in enumerate(pages):
         path: Path = values["place_for_screenshots"] / f"page{at}.png"

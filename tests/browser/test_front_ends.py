@@ -34,8 +34,12 @@ def test_the_panel_moves_while_the_cell_runs_and_continue_reaches_it(
 
     assert truth.of("epoch") == [[0], [1], [2]]
     assert truth.order[-3:] == ["after", "next1", "next2"]
-    counts = [notebook.count(at) for at in range(4)]
-    assert counts == [counts[0] + at for at in range(4) if counts[0] is not None]
+
+    def numbered() -> bool:
+        counts = [notebook.count(at) for at in range(4)]
+        return None not in counts and counts == [(counts[0] or 0) + at for at in range(4)]
+
+    notebook.soon("the cells are numbered in their order", numbered)
 
 
 @every_pair
