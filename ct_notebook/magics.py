@@ -521,7 +521,7 @@ class Notebook:
         ]
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if bars is not None and getattr(bars, "_instances", None):
-            ways.insert(0, lambda: bars.write(text, file=sys.stdout))
+            ways.insert(0, lambda: _above_bars(bars, text))
         for way in ways:
             with contextlib.suppress(Exception):
                 way()
@@ -567,6 +567,15 @@ def _lines_above(raw_cell: str | None, track_line: int) -> int:
         elif stripped and not stripped.startswith("#"):
             break
     return max(0, heads - track_line)
+
+
+def _above_bars(bars: Any, text: str) -> None:
+    """Print a text where bars of tqdm are being drawn: they are taken away and drawn again below it."""
+    with bars.external_write_mode(file=sys.stdout):
+        # A kernel sends its two streams when it comes to it: the clearing has to go before the text.
+        sys.stderr.flush()
+        print(text)  # noqa: T201 - as above
+        sys.stdout.flush()
 
 
 def _remove(things: list[Any], thing: object) -> None:

@@ -100,10 +100,8 @@ class Pump:
         """A cell begins. On ipykernel 7 the filter stays on until `close`: a cell that awaits reads too."""
         # Now, since the event loop that reads for a cell that awaits does so outside the cell's context.
         self._cell = self._parent()
-        if self._queue is not None or self._is_open:
-            return
         self._is_open = True
-        if self._original is None:
+        if self._queue is None and self._original is None:
             self._original = self._stream._recv_callback  # noqa: SLF001 - nothing public sets it without reading
             self._stream._recv_callback = self._filter  # noqa: SLF001 - same
 
@@ -131,10 +129,12 @@ class Pump:
             return 0
         self._busy = True
         self._handled = 0
+        was_open = self._is_open
         try:
-            with self._opened():
-                self._read()
-                self._pick()
+            if not was_open:
+                self.open()
+            self._read()
+            self._pick()
         except Exception as fault:  # what a kernel of another build raises must not reach the training
             self._kernel.log.warning("ct_notebook: messages could not be delivered: %r", fault)
         except BaseException:
@@ -142,6 +142,8 @@ class Pump:
             self._stream.io_loop.add_callback(self._stream.flush, zmq.POLLIN)
             raise
         finally:
+            if not was_open:
+                self.close()
             self._busy = False
         return self._handled
 
@@ -153,16 +155,6 @@ class Pump:
             self._looked_again_s = time.monotonic()
             # In the thread that owns the stream. What it finds is here by the next time.
             self._entrance.io_loop.add_callback(self._entrance.flush, zmq.POLLIN)
-
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[None]:
-        was_open = self._is_open
-        self.open()
-        try:
-            yield
-        finally:
-            if not was_open:
-                self.close()
 
     def _pick(self) -> None:
         """Take ours out of the queue of ipykernel 6. What stays there is looked at once."""
@@ -208,6 +200,8 @@ class Pump:
         take()
         self._handled += 1
         was_busy, self._busy = self._busy, True
+        if was_busy:  # called by `deliver`, from within a cell, which may be a later one than that of `open`
+            self._cell = self._parent()
         try:
             # In a context of its own: what the handler sets there is neither the cell's nor the event loop's.
             contextvars.copy_context().run(self._handle, kind, ident, message)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, sync_playwright
 
 from support.jupyter_server import JupyterServer
 
@@ -55,7 +55,16 @@ def soon(page: Page, what: str, is_so: Callable[[], bool], patience_s: float = P
         It never was; `what` says what was waited for.
     """
     give_up_s = time.monotonic() + patience_s
-    while not is_so():
+
+    def looks_so() -> bool:
+        try:
+            return is_so()
+        except Error as fault:
+            if "Execution context was destroyed" in str(fault):
+                return False  # JupyterLab loads itself anew where another page has its workspace
+            raise
+
+    while not looks_so():
         if time.monotonic() > give_up_s:
             failure = f"It never came to this: {what}"
             raise AssertionError(failure)
