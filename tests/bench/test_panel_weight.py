@@ -137,7 +137,7 @@ class Wire:
     def __init__(self, url: str) -> None:
         jar = http.cookiejar.CookieJar()
         client = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        client.open(f"{url}/tree", timeout=60).close()
+        client.open(f"{url}/lab", timeout=60).close()
         (token,) = (cookie.value for cookie in jar if cookie.name == "_xsrf")
         headers = {"X-XSRFToken": str(token)}
         request = urllib.request.Request(f"{url}/api/kernels", b'{"name": "newest"}', headers, method="POST")
