@@ -14,8 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import TypeVar
 
 from .records import Device, Epoch, Reading, Sample
+
+_Key = TypeVar("_Key", str, int)
 
 CURVE_POINTS = 4096
 """Points kept of a curve. When they are full, neighbours in the older half are merged."""
@@ -220,6 +223,8 @@ class Mark(Enum):
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
+    INTENSITY = "intensity"
+    """Another carbon intensity holds from here; the index is its place."""
 
 
 @dataclass(slots=True)
@@ -229,6 +234,7 @@ class _OpenEpoch:
     paused_s: float
     energy_j: dict[str, float]
     covered_s: dict[str, float]
+    charged_j: dict[int, float]
 
 
 class Account:
@@ -261,6 +267,9 @@ class Account:
         self.epochs: list[Epoch] = []
         self.ends_s = array("d")
         self.outside_j: dict[str, float] = {}
+        self.charged_j: dict[int, float] = {}
+        """Joules by the carbon intensity at whose time they were used, without pauses, to the newest mark."""
+        self._intensity = 0
         self._outside_covered_s: dict[str, float] = {}
         self._began_s = 0.0
         self.paused_j: dict[str, float] = {}
@@ -365,10 +374,18 @@ class Account:
             energy_j=MappingProxyType(self.outside_j),
             covered_s=MappingProxyType(self._outside_covered_s),
             partial=partial,
+            charged_j=MappingProxyType(dict(self.charged_j) if self.charged_j.keys() - {0} else {}),
         )
         self.outside_j, self._outside_covered_s = {}, {}
         self.epochs.append(epoch)
         return epoch
+
+    def charged_so_far_j(self) -> dict[int, float]:
+        """Joules by the carbon intensity at whose time they were used, pauses left out, so far."""
+        unsettled_j = sum(self.so_far()[0].values()) - sum(self.charged_j.values())
+        return self.charged_j | {
+            self._intensity: self.charged_j.get(self._intensity, 0.0) + max(0.0, unsettled_j)
+        }
 
     def so_far(self) -> tuple[dict[str, float], float]:
         """Joules by device and seconds since the start, pauses left out, up to the newest sample."""
@@ -419,9 +436,12 @@ class Account:
                 self._open.paused_s += passed_s
             return
         self.duration_s += passed_s
+        charged_j = {self._intensity: sum(energy_j.values())}
+        _add_to(self.charged_j, charged_j)
         if self._open is not None:
             _add_to(self._open.energy_j, energy_j)
             _add_to(self._open.covered_s, covered_s)
+            _add_to(self._open.charged_j, charged_j)
         else:
             _add_to(self.outside_j, energy_j)
             _add_to(self._outside_covered_s, covered_s)
@@ -437,7 +457,9 @@ class Account:
         elif mark is Mark.STOP:
             self._stopped = True
         elif mark is Mark.EPOCH_START:
-            self._open = _OpenEpoch(index, at_s, 0.0, {}, {})
+            self._open = _OpenEpoch(index, at_s, 0.0, {}, {}, {})
+        elif mark is Mark.INTENSITY:
+            self._intensity = index
         elif mark in {Mark.EPOCH_END, Mark.EPOCH_CUT} and self._open is not None:
             done, self._open = self._open, None
             self.ends_s.append(self.duration_s)
@@ -449,6 +471,8 @@ class Account:
                 energy_j=MappingProxyType(done.energy_j),
                 covered_s=MappingProxyType(done.covered_s),
                 partial=mark is Mark.EPOCH_CUT,
+                # At the first intensity alone, which most runs are, nothing need be told apart.
+                charged_j=MappingProxyType(done.charged_j if done.charged_j.keys() - {0} else {}),
             )
         return None
 
@@ -458,6 +482,6 @@ def _is_possible(figure: float | None) -> bool:
     return figure is None or (math.isfinite(figure) and figure >= 0)
 
 
-def _add_to(total: dict[str, float], part: Mapping[str, float]) -> None:
-    for device, amount in part.items():
-        total[device] = total.get(device, 0.0) + amount
+def _add_to(total: dict[_Key, float], part: Mapping[_Key, float]) -> None:
+    for key, amount in part.items():
+        total[key] = total.get(key, 0.0) + amount

@@ -6,7 +6,7 @@ of them. The spacing of what is kept is even over the whole run: when the room i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -61,6 +61,10 @@ class Thinned(Generic[_Item]):
         """Whether an item at a place would be kept once a later one is there."""
         return len(self._items) < 2 or at - self._place(self._items[-1]) >= self._spacing
 
+    def replace(self, items: Iterable[_Item]) -> None:
+        """Put items in the place of those that are kept, each where the other stood."""
+        self._items = list(items)
+
     def items(self) -> tuple[_Item, ...]:
         """What is kept, in order."""
         return tuple(self._items)
@@ -98,6 +102,13 @@ class CourseOf:
         points = self._points.items()
         if not points or at_s > points[-1][0]:
             self._points.add((at_s, emissions_g, tuple(energy_j.get(device) for device in self._devices)))
+
+    def rescale_emissions(self, factor: float) -> None:
+        """The grams so far were charged at another intensity than turned out to have held."""
+        self._points.replace(
+            (at_s, None if emissions_g is None else emissions_g * factor, energies)
+            for at_s, emissions_g, energies in self._points.items()
+        )
 
     def points(self) -> tuple[Point, ...]:
         """What is kept, in order."""

@@ -69,8 +69,8 @@ class EpochSink(Protocol):
     def cut_epoch(self) -> None:
         """End it as one that was cut short."""
 
-    def step(self) -> None:
-        """Let what waits for the main thread run, within an epoch."""
+    def step(self, done: int | None = None, total: int | None = None, source: str = "steps") -> None:
+        """Let what waits for the main thread run, within an epoch of which so many steps are done."""
 
 
 # -- what a cell holds ---------------------------------------------------------------------------------
@@ -229,10 +229,10 @@ class Watch:
         self.begin()
         return True
 
-    def step(self, now_s: float) -> None:
-        """A step of an epoch has passed by."""
+    def step(self, now_s: float, key: int, done: int, total: int | None) -> None:
+        """A step of an epoch has passed by: so many of so many of that loop are done."""
         if now_s - self._stepped_s >= STEP_S:
-            self._call(self.sink.step)
+            self._call(lambda: self.sink.step(done, total, f"loop {key}"))
             self._stepped_s = time.perf_counter()
 
     def is_stopping(self, key: int) -> bool:
@@ -367,7 +367,7 @@ class Loops:
         iterator = _iterator(iterable)
         if iterator is None:
             return iterable
-        return map(_second, self._probe(watch, key, iterator), iterator)
+        return map(_second, self._probe(watch, key, iterator, length_of(iterable)), iterator)
 
     def _marks(self, watch: Watch, key: int, iterator: Iterator[Any], length: int | None) -> Iterator[None]:
         """Yield each time before the loop asks for an item; end when the plain copy is to take over.
@@ -399,15 +399,17 @@ class Loops:
         finally:
             watch.exited = True
 
-    def _probe(self, watch: Watch, key: int, iterator: Iterator[Any]) -> Iterator[None]:
+    def _probe(self, watch: Watch, key: int, iterator: Iterator[Any], length: int | None) -> Iterator[None]:
         """Yield before each item and pass steps on, as long as the items take their time."""
         clock = time.perf_counter
+        done = 0
         began_s = clock()
-        watch.step(began_s)
+        watch.step(began_s, key, done, length)
         while True:
             for _ in range(PROBE):
                 yield
-                watch.step(clock())
+                done += 1
+                watch.step(clock(), key, done, length)
             now_s = clock()
             if now_s - began_s < PROBE * HOT_S:
                 watch.hot[key] = now_s

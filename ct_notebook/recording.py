@@ -13,14 +13,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .account import Account, Mark
+from .bars import steps_of_bars
+from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
-from .forecast import forecast
+from .forecast import forecast, forecast_within, with_intensity_ahead
+from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
 from .records import (
+    Band,
     Epoch,
     Estimate,
     Intensity,
@@ -30,12 +34,18 @@ from .records import (
     Sample,
     emissions_band,
     energy_band,
+    mean_intensity,
 )
 from .sampler import Sampler
 from .sensors import discover
 from .sensors.simulated import Simulated
 from .settings import Settings
+from .steps import Pace, StepsOf
 from .units import clock_text, grams, kwh
+
+if TYPE_CHECKING:
+    from .intensity.base import Outlook
+    from .intensity.live import Feed
 
 FIRST_SAMPLE_S = 0.5
 """How long a start waits for the first reading. Training then begins without it."""
@@ -51,6 +61,9 @@ COVERED = 0.98
 
 INTERVAL_CAP_S = 30.0
 """Sensors are read at least this often: a RAPL counter of 65 kJ wraps after two minutes at 500 W."""
+
+FIRST_FIGURE_S = 60.0
+"""A live carbon intensity that arrives within this time of the start holds from the start: it is of then."""
 
 Show = Callable[[str], None]
 """Puts a text before the user."""
@@ -70,10 +83,18 @@ class Recording:
         Called with each text, in the thread that made the call that led to it.
     clock
         Monotonic seconds.
+    feed
+        Gives the carbon intensity of the time as it changes; None for one that holds throughout.
     """
 
     def __init__(
-        self, settings: Settings, intensity: Intensity, pue: Pue, show: Show, clock: Callable[[], float]
+        self,
+        settings: Settings,
+        intensity: Intensity,
+        pue: Pue,
+        show: Show,
+        clock: Callable[[], float],
+        feed: Feed | None = None,
     ) -> None:
         found = discover(
             components=settings.component_set,
@@ -96,6 +117,12 @@ class Recording:
         self._said_actual = False
         self._complete = self._moved_after = 0
         self._untold: list[str] = []
+        self._feed = feed
+        self._outlook: Outlook | None = None
+        self._intensities = [intensity]
+        self._steps: StepsOf | None = None
+        self._pace: Pace | None = None
+        self._within: Estimate | None = None
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
             run_id=f"{os.getpid()}-{time.time_ns():x}",
@@ -167,6 +194,14 @@ class Recording:
     def mark(self, at_s: float, mark: Mark, index: int = 0) -> None:
         """Note that something happened. Costs a microsecond."""
         self._account.mark(at_s, mark, index)
+        if index == 1 and mark is Mark.EPOCH_START:
+            self._steps = StepsOf(at_s)
+
+    def step(self, at_s: float, source: str, done: int, steps: int | None) -> None:
+        """Note how far the first epoch is: `done` of `steps` steps of a loop."""
+        if self._steps is not None and not self._complete:
+            with self._lock:
+                self._steps.mark(at_s, source, done, steps)
 
     def wake(self) -> None:
         """Have a sample taken soon."""
@@ -197,6 +232,7 @@ class Recording:
                 missing = MappingProxyType(dict(self._account.missing))
                 self._base = dataclasses.replace(self._base, missing=missing)
             lost = {device: why for device, why in self._base.missing.items() if device not in before}
+            self._watch_steps(sample.at_s)
             self._settle()
         for device, why in lost.items():
             name = next(known.name for known in self._base.devices if known.key == device)
@@ -205,12 +241,74 @@ class Recording:
             self._untold.append(text)
             if self._log is not None:
                 self._log.error(text)
+        self._follow_intensity()
         if self._abandoned:
             self.close_silently(self._abandoned)
+
+    def _watch_steps(self, at_s: float) -> None:
+        """While the first epoch runs: look at progress bars, and foretell the run from its steps."""
+        if self._steps is None or self._complete:
+            return
+        for source, done, steps in steps_of_bars(self._settings.epochs):
+            self._steps.mark(at_s, source, done, steps)
+        pace = self._steps.pace()
+        total = self._settings.epochs
+        if pace is None or total is None or pace == self._pace:
+            return
+        self._pace = pace
+        began_j = self._joules_at(pace.began_s)
+
+        def energy_j(until_s: float) -> float | None:
+            until_j = self._joules_at(until_s)
+            return None if until_j is None or began_j is None else until_j - began_j
+
+        estimate = forecast_within(pace, total, self._g_per_j, energy_j)
+        self._within = self._at_intensity_ahead(estimate, None)
+
+    def _joules_at(self, at_s: float) -> float | None:
+        """Cumulative joules of all devices at an instant; None if none was read."""
+        read = self._account.read_now()
+        return sum(self._account.curve(device).at(at_s)[0] for device in read) if read else None
+
+    def _follow_intensity(self) -> None:
+        """In the sampler's thread: charge what follows at a carbon intensity that has changed."""
+        if self._feed is None:
+            return
+        outlook, failures = self._feed.look()
+        for text in failures:
+            self.note(text)
+            self._untold.append(text)
+            if self._log is not None:
+                self._log.error(text)
+        if outlook is None or outlook is self._outlook:
+            return
+        with self._lock:
+            self._outlook = outlook
+            new, held = outlook.now, self._intensities[-1]
+            if new == held:
+                return
+            if len(self._intensities) == 1 and self._clock() - self.began_s < FIRST_FIGURE_S:
+                self._intensities = [new]
+                if held.g_per_kwh > 0:
+                    self._course.rescale_emissions(new.g_per_kwh / held.g_per_kwh)
+            else:
+                self._intensities.append(new)
+                self._account.mark(self._clock(), Mark.INTENSITY, len(self._intensities) - 1)
+            self._weigh_intensity()
+
+    def _weigh_intensity(self) -> None:
+        """Bring the mean carbon intensity of the run up to date."""
+        held = tuple(self._intensities)
+        mean = mean_intensity(held, self._account.charged_so_far_j())
+        self._base = dataclasses.replace(
+            self._base, intensity=mean, intensities=held if len(held) > 1 else ()
+        )
 
     def _settle(self, *, final: bool = False) -> None:
         """Settle what samples have reached: log it and carry the curves on."""
         closed = self._account.settle(final=final)
+        if len(self._intensities) > 1:
+            self._weigh_intensity()
         self._write(closed)
         self._complete += sum(not epoch.partial for epoch in closed)
         if closed and self._moves.wants(float(len(self._account.epochs))):
@@ -221,6 +319,7 @@ class Recording:
         by_device, seconds = self._account.so_far()
         read = {device: by_device.get(device, 0.0) for device in self._account.read_now()}
         grams_so_far = sum(by_device.values()) * self._g_per_j if by_device or read else None
+        # Each joule at the intensity of its time: the mean so far times the joules so far is their sum.
         self._course.add(seconds, grams_so_far, read)
 
     def _write(self, epochs: Iterable[Epoch]) -> None:
@@ -291,7 +390,7 @@ class Recording:
                 power_w=account.power_w(),
                 energy_j=energy_j,
                 emissions_g=emissions_band(energy_j, base.intensity, base.pue),
-                estimate=moves[-1] if moves else None,
+                estimate=moves[-1] if moves else self._within,
                 prediction=base.prediction,
                 epochs_declared=base.epochs_declared,
                 point=self._course.newest(),
@@ -299,6 +398,32 @@ class Recording:
                 closed=self.closed,
                 reason=self._reason,
             )
+
+    def against_budget(self) -> tuple[Used, Expected | None]:
+        """What was used up to now and what the whole run will take, as a budget counts it."""
+        moment = self.moment()
+        pue = self._base.pue.value
+
+        def amounts(energy_j: float | None, emissions_g: float | None, duration_s: float | None) -> Used:
+            return Used(emissions_g, None if energy_j is None else kwh(energy_j) * pue, duration_s)
+
+        energy_j, emissions_g, ahead = moment.energy_j, moment.emissions_g, moment.estimate
+        used = amounts(
+            None if energy_j is None else energy_j.value,
+            None if emissions_g is None else emissions_g.value,
+            moment.elapsed_s,
+        )
+        if ahead is None:
+            return used, None
+
+        def of(end: Callable[[Band], float]) -> Used:
+            return amounts(
+                None if ahead.energy_j is None else end(ahead.energy_j),
+                None if ahead.emissions_g is None else end(ahead.emissions_g),
+                end(ahead.duration_s),
+            )
+
+        return used, Expected(of(lambda band: band.value), of(lambda band: band.low))
 
     @property
     def run_id(self) -> str:
@@ -308,7 +433,7 @@ class Recording:
     @property
     def facts_version(self) -> tuple[int, ...]:
         """Another one whenever something changed that displays take from `run()`, not from `moment()`."""
-        return (len(self._base.notes), *map(hash, self._base.missing))
+        return (len(self._base.notes), len(self._intensities), *map(hash, self._base.missing))
 
     def epoch_ends_s(self, after: int) -> Sequence[float]:
         """Where epochs ended, in seconds of the run, but for the first `after` of them."""
@@ -339,8 +464,28 @@ class Recording:
         with self._lock:
             complete = [epoch for epoch in self._account.epochs if not epoch.partial]
         if total is None or not complete:
-            return None
-        return forecast(complete, max(total, len(complete)), self._g_per_j)
+            return None if total is None else self._within
+        estimate = forecast(complete, max(total, len(complete)), self._g_per_j, first=self._pace)
+        return None if estimate is None else self._at_intensity_ahead(estimate, complete)
+
+    def _at_intensity_ahead(self, estimate: Estimate, complete: Sequence[Epoch] | None) -> Estimate:
+        """What is left of a run at the carbon intensity to come, where a source of it is at hand."""
+        if self._outlook is None:
+            return estimate
+        run = self._base
+        used_j = used_g = used_s = 0.0
+        for epoch in complete or ():
+            used_j += epoch.total_j
+            used_g += run.epoch_emissions_g(epoch) or 0.0
+            used_s += epoch.duration_s
+        ahead = mean_ahead(
+            self._outlook.now.g_per_kwh,
+            self._outlook.ahead,
+            time.time(),
+            estimate.duration_s.value - used_s,
+        )
+        g_per_j = ahead.times(grams(1.0, 1.0) * run.pue.value)
+        return with_intensity_ahead(estimate, used_j, used_g, g_per_j)
 
     @property
     def _g_per_j(self) -> float:
@@ -435,11 +580,26 @@ class Recording:
         elif measured:
             duration_s = sum(epoch.duration_s for epoch in counted)
             energy_j = sum(epoch.total_j for epoch in measured)
-            self._say_consumption("Actual", None if self._as_one else len(counted), duration_s, energy_j)
+            used_g = sum(self._base.epoch_emissions_g(epoch) or 0.0 for epoch in measured)
+            count = None if self._as_one else len(counted)
+            self._say_consumption("Actual", count, duration_s, energy_j, used_g)
             self._say_coverage(counted)
+            self._say_how_far_off(len(counted), duration_s, energy_j)
         elif self._base.devices:
             self.say("Nothing could be read from the devices that were found, so there is no figure.")
         self._said_actual = True
+
+    def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float) -> None:
+        """What had been predicted against what was used, one line; nothing if other epochs were predicted."""
+        made = self.prediction
+        if made is None or made.epochs != epochs or made.made_after >= epochs:
+            return
+        parts = []
+        for what, band, used in (("energy", made.energy_j, energy_j), ("time", made.duration_s, duration_s)):
+            if band is not None and used > 0:
+                held = "within" if band.low <= used <= band.high else "outside"
+                parts.append(f"{what} {band.value / used - 1:+.1%}, {held} its 80 % interval")
+        self.say(f"The prediction made after {made.made_after} epoch(s) was off by: {'; '.join(parts)}.")
 
     def _say_coverage(self, epochs: list[Epoch]) -> None:
         """Which devices the figures hold only in part."""
@@ -457,16 +617,25 @@ class Recording:
         estimate = self.prediction
         if estimate is None:
             return
-        if estimate.energy_j is not None:
+        if estimate.energy_j is not None and estimate.emissions_g is not None:
             self._say_consumption(
-                "Predicted", estimate.epochs, estimate.duration_s.value, estimate.energy_j.value
+                "Predicted",
+                estimate.epochs,
+                estimate.duration_s.value,
+                estimate.energy_j.value,
+                estimate.emissions_g.value,
             )
         else:
             time_text = clock_text(estimate.duration_s.value)
             self.say(f"{estimate.epochs} epochs will take about {time_text}; their energy is not measured.")
 
     def _say_consumption(
-        self, kind: Literal["Actual", "Predicted"], epochs: int | None, duration_s: float, energy_j: float
+        self,
+        kind: Literal["Actual", "Predicted"],
+        epochs: int | None,
+        duration_s: float,
+        energy_j: float,
+        co2eq_g: float,
     ) -> None:
         energy_kwh = kwh(energy_j) * self._base.pue.value
         # A log always says what the emissions are equivalent to: carbontracker's readers need it.
@@ -476,7 +645,7 @@ class Recording:
                 epochs=epochs,
                 duration_s=duration_s,
                 energy_kwh=energy_kwh,
-                co2eq_g=energy_kwh * self._base.intensity.g_per_kwh,
+                co2eq_g=co2eq_g,
                 precision=self._settings.decimal_precision,
                 interpretable=interpretable,
             )

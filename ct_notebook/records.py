@@ -5,7 +5,8 @@ Units stand in the names. What was not measured is None or absent, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -118,6 +119,9 @@ class Epoch:
         Device key to the seconds of this epoch that its energy stands for.
     partial
         True if the epoch was cut short (interrupt, exception, stop).
+    charged_j
+        Place in the run's `intensities` to the joules used while that one held. Empty if all of them were
+        used at the first.
     """
 
     index: int
@@ -127,6 +131,7 @@ class Epoch:
     covered_s: Mapping[str, float]
     paused_s: float = 0.0
     partial: bool = False
+    charged_j: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def duration_s(self) -> float:
@@ -230,6 +235,41 @@ def energy_band(devices: Sequence[Device], by_device_j: Mapping[str, float]) -> 
     return Band(sum(by_device_j.values()), low, high)
 
 
+def mean_intensity(intensities: Sequence[Intensity], charged_j: Mapping[int, float]) -> Intensity:
+    """The intensity at which all joules of a run were used: the mean of those that held, weighted by joules.
+
+    Parameters
+    ----------
+    intensities
+        In the order in which they held; at least one.
+    charged_j
+        Place in `intensities` to the joules used while that one held.
+    """
+    held = [(intensities[at], energy_j) for at, energy_j in sorted(charged_j.items()) if energy_j > 0]
+    kinds = {intensity for intensity, _ in held}
+    if len(kinds) < 2:
+        return held[0][0] if held else intensities[-1]
+    total_j = sum(energy_j for _, energy_j in held)
+
+    def mean(of: Callable[[Intensity], float]) -> float:
+        return sum(of(intensity) * energy_j for intensity, energy_j in held) / total_j
+
+    g_per_kwh = mean(lambda one: one.g_per_kwh)
+    first, last = held[0][0], held[-1][0]
+    sources = dict.fromkeys(intensity.source for intensity, _ in held)
+    same_kind = len({intensity.kind for intensity, _ in held}) == 1
+    return dataclasses.replace(
+        last,
+        g_per_kwh=g_per_kwh,
+        source="; ".join(sources),
+        time=f"{first.time} to {last.time}",
+        kind=last.kind if same_kind else "",
+        is_fallback=any(intensity.is_fallback for intensity, _ in held),
+        low=mean(lambda one: one.g_per_kwh * one.low) / g_per_kwh if g_per_kwh else 1.0,
+        high=mean(lambda one: one.g_per_kwh * one.high) / g_per_kwh if g_per_kwh else 1.0,
+    )
+
+
 def emissions_band(energy_j: Band | None, intensity: Intensity, pue: Pue) -> Band | None:
     """Grams of CO2eq that an energy stands for, with PUE; None if nothing was read."""
     if energy_j is None:
@@ -323,6 +363,9 @@ class Run:
         The curves, at most 240 points each; None for a run that was read from a log.
     moves
         What was expected of the whole run after each epoch, at most 240 of them, in order.
+    intensities
+        The carbon intensities that held one after the other, if there was more than one; `intensity` is their
+        mean, weighted by joules. An epoch's `charged_j` names them by their place here.
     notes
         What a reader should know, one sentence each.
     cost
@@ -352,6 +395,7 @@ class Run:
     notes: tuple[str, ...] = ()
     cost: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     log_paths: tuple[str, ...] = ()
+    intensities: tuple[Intensity, ...] = ()
 
     @property
     def complete_epochs(self) -> tuple[Epoch, ...]:
@@ -385,6 +429,14 @@ class Run:
     def emissions_g(self) -> Band | None:
         """Grams of CO2eq of the whole run, with PUE, pauses left out; None if nothing was read."""
         return emissions_band(self.energy_j, self.intensity, self.pue)
+
+    def epoch_emissions_g(self, epoch: Epoch) -> float | None:
+        """Grams of CO2eq of an epoch, with PUE, at the intensity of its time; None if nothing was read."""
+        if not epoch.energy_j:
+            return None
+        held = self.intensities or (self.intensity,)
+        intensity = mean_intensity(held, epoch.charged_j) if epoch.charged_j else held[0]
+        return grams(epoch.total_j, intensity.g_per_kwh) * self.pue.value
 
     @property
     def methods(self) -> dict[str, str]:
@@ -431,7 +483,6 @@ class Run:
         """
         import pandas as pd  # noqa: PLC0415 - not every environment has it, and it is heavy
 
-        g_per_j = grams(1.0, self.intensity.g_per_kwh) * self.pue.value
         began_s = self.epochs[0].start_s if self.epochs else 0.0
         rows = []
         for epoch in self.epochs:
@@ -443,7 +494,7 @@ class Run:
                 "paused_s": epoch.paused_s,
                 "partial": epoch.partial,
                 "energy_j": epoch.total_j if measured else None,
-                "emissions_g": epoch.total_j * g_per_j if measured else None,
+                "emissions_g": self.epoch_emissions_g(epoch),
             }
             for device in self.devices:
                 row[f"{device.key} energy_j"] = epoch.energy_j.get(device.key)

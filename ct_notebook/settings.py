@@ -6,12 +6,17 @@ the default. What is wrong with it is said in one `SettingError`.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import SettingError
+
+if TYPE_CHECKING:
+    from .budget import Budget
 
 Check = Callable[[str, Any], Any]
 """Takes an option's name and a value (text or a Python value), gives the value in its right type."""
@@ -83,6 +88,20 @@ def _one_of(*words: str) -> Check:
     return check
 
 
+def _mass(name: str, value: Any) -> str:
+    from .budget import grams_from  # noqa: PLC0415 - only a run with a budget needs it
+
+    grams_from(name, value)
+    return str(value)
+
+
+def _time(name: str, value: Any) -> str:
+    from .budget import seconds_from  # noqa: PLC0415 - only a run with a budget needs it
+
+    seconds_from(name, value)
+    return str(value)
+
+
 def _components(name: str, value: Any) -> str:
     from .records import COMPONENTS  # noqa: PLC0415 - records cost milliseconds, and %load_ext needs none
 
@@ -100,10 +119,16 @@ def _components(name: str, value: Any) -> str:
 
 
 def _keys(name: str, value: Any) -> dict[str, str]:
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
     if not isinstance(value, Mapping):
         # The value is not repeated: it may well be a key.
-        msg = f'{name} cannot be read: give a dict such as {{"electricitymaps": "<your key>"}}.'
-        raise SettingError(msg)
+        msg = (
+            f'{name} cannot be read: give a dict such as {{"electricitymaps": "<your key>"}}, as JSON '
+            "in an environment variable."
+        )
+        raise SettingError(msg) from None
     return {str(source): str(key) for source, key in value.items()}
 
 
@@ -253,7 +278,66 @@ OPTIONS: tuple[Option, ...] = (
         "G",
     ),
     Option("country", None, "Country whose carbon intensity counts, such as DK.", _text, "CODE"),
+    Option(
+        "zone",
+        None,
+        "Electricity zone whose carbon intensity counts, such as DK-DK1 or US-CAL-CISO.",
+        _text,
+        "CODE",
+    ),
+    Option(
+        "region",
+        None,
+        "Cloud region whose carbon intensity counts, such as gcp:europe-west1.",
+        _text,
+        "NAME",
+    ),
+    Option(
+        "locate",
+        "no",
+        "ip: where nothing tells the place, ask a geolocation service for the country of this address.",
+        _one_of("no", "ip"),
+        "HOW",
+    ),
     Option("offline", False, "Never use the network.", _switch),
+    Option("cpu_tdp", None, "TDP of the CPU, W, for the model of a CPU without a meter.", _POSITIVE_W, "W"),
+    Option(
+        "gpu_power_limit",
+        None,
+        "Power limit of a GPU that tells no power, W.",
+        _POSITIVE_W,
+        "W",
+    ),
+    Option(
+        "baseline",
+        0.0,
+        "Seconds before the cell in which the idle power is measured; gross and net are then told apart.",
+        _number("it is a time in seconds between 0 and 600", lambda x: 0 <= x <= 600),
+        "S",
+    ),
+    Option(
+        "scope",
+        "machine",
+        "process: also tell the part of the energy that this kernel and its children used.",
+        _one_of("machine", "process"),
+        "WHAT",
+    ),
+    Option("max_co2", None, "The most CO2eq that the run may cause, such as 2kg.", _mass, "MASS"),
+    Option(
+        "max_kwh",
+        None,
+        "The most energy that the run may take, kWh.",
+        _number("it is an energy in kWh, more than 0", lambda x: 0 < x <= 1e9),
+        "KWH",
+    ),
+    Option("max_time", None, "The longest that the training may take, such as 3h.", _time, "TIME"),
+    Option(
+        "on_exceed",
+        "ask",
+        "What happens at the end of an epoch if the run exceeds or will exceed these: ask, stop or warn.",
+        _one_of("ask", "stop", "warn"),
+        "WHAT",
+    ),
     Option(
         "confirm_timeout",
         600.0,
@@ -313,7 +397,18 @@ class Settings(NamedTuple):
     pue: float | None
     carbon_intensity: float | None
     country: str | None
+    zone: str | None
+    region: str | None
+    locate: str
     offline: bool
+    cpu_tdp: float | None
+    gpu_power_limit: float | None
+    baseline: float
+    scope: str
+    max_co2: str | None
+    max_kwh: float | None
+    max_time: str | None
+    on_exceed: str
     confirm_timeout: float
     on_timeout: str
     on_headless: str
@@ -332,6 +427,22 @@ class Settings(NamedTuple):
         from .records import COMPONENTS  # noqa: PLC0415 - as above
 
         return frozenset(COMPONENTS if self.components == "all" else self.components.split(","))
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the run has any limit."""
+        return any(limit is not None for limit in (self.max_co2, self.max_kwh, self.max_time))
+
+    @property
+    def budget(self) -> Budget:
+        """The most that the run may take."""
+        from .budget import Budget, grams_from, seconds_from  # noqa: PLC0415 - as above
+
+        return Budget(
+            co2_g=None if self.max_co2 is None else grams_from("max_co2", self.max_co2),
+            kwh=self.max_kwh,
+            time_s=None if self.max_time is None else seconds_from("max_time", self.max_time),
+        )
 
     @property
     def predict_after(self) -> int | None:
@@ -394,7 +505,7 @@ def resolve(
             value = given[name]
         elif configured and name in configured:
             value = configured[name]
-        elif environ.get(environment_name(option)) and option.flag_name:
+        elif environ.get(environment_name(option)):
             value, name = environ[environment_name(option)], environment_name(option)
         else:
             value = default

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from .account import Mark
+from .budget import Budget
 from .display.controls import on_main_thread
 from .display.front import Front, front_for
 from .errors import TrainingStopped
@@ -88,10 +89,24 @@ class CarbonTracker(contextlib.ContextDecorator):
         Power usage effectiveness; chosen by the kind of machine if None.
     carbon_intensity
         g CO2eq/kWh instead of a table's.
-    country
-        Whose carbon intensity counts.
+    country, zone, region
+        Whose carbon intensity counts: a country ("DK"), an electricity zone ("DK-DK1"), a cloud's region
+        ("gcp:europe-west1"). The narrowest wins.
+    locate
+        "ip": where nothing else tells the place, ask a geolocation service.
     offline
         Never use the network.
+    cpu_tdp, gpu_power_limit
+        W, for the models of a CPU and a GPU that tell no power.
+    baseline
+        Seconds before the run in which the idle power is measured, so that gross and net can be told apart.
+    scope
+        "process" adds the part of the energy that this process and its children used.
+    max_co2, max_kwh, max_time
+        A budget: mass with unit ("2kg"), kWh, time with unit ("3h"). It is held against what is used and what
+        is expected at the end of each epoch.
+    on_exceed
+        "ask", "stop" or "warn" if it does not hold.
     confirm_timeout, on_timeout, on_headless
         How long the question waits (s, 0 for ever); "continue" or "stop" if nobody answers or can be asked.
     display
@@ -133,7 +148,18 @@ class CarbonTracker(contextlib.ContextDecorator):
         pue: float | None = None,
         carbon_intensity: float | None = None,
         country: str | None = None,
+        zone: str | None = None,
+        region: str | None = None,
+        locate: str = "no",
         offline: bool = False,
+        cpu_tdp: float | None = None,
+        gpu_power_limit: float | None = None,
+        baseline: float = 0.0,
+        scope: str = "machine",
+        max_co2: str | None = None,
+        max_kwh: float | None = None,
+        max_time: str | None = None,
+        on_exceed: str = "ask",
         confirm_timeout: float = 600,
         on_timeout: str = "continue",
         on_headless: str = "continue",
@@ -181,6 +207,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._due: int | None = None
         self._paused = False
         self._over = False
+        self._budget = settings.budget if settings.has_budget else None
+        self._let_pass: set[tuple[str, bool]] = set()
         self.should_stop = False
         """True once the user chose to stop: the loop is to end."""
         self.marked_by_hand = False
@@ -350,6 +378,8 @@ class CarbonTracker(contextlib.ContextDecorator):
             self._attend(self._front, now_s)
         if self._due is not None and self._index >= self._due:
             self._reach(recording, now_s)
+        if self._budget is not None and not self._over and not self.should_stop:
+            self._hold_to_budget(self._budget, recording, now_s)
 
     def cut_epoch(self) -> None:
         """End the epoch that is open, if one is, as one that was cut short. Never raises."""
@@ -428,10 +458,24 @@ class CarbonTracker(contextlib.ContextDecorator):
         if self._recording is not None:
             self._recording.note(text)
 
-    def step(self) -> None:
-        """Say that a step within an epoch passed by. Front ends push and listen here."""
-        if self._front is not None and self.active:
-            self._attend(self._front, self._clock())
+    def step(self, done: int | None = None, total: int | None = None, source: str = "steps") -> None:
+        """Say that a step within an epoch passed by. Front ends push and listen here.
+
+        Parameters
+        ----------
+        done, total
+            How many steps of the epoch are done, of how many: the whole run is then foretold before its first
+            epoch ends. None where it is not known.
+        source
+            Whose steps; another word for each loop of an epoch that counts its own.
+        """
+        if not self.active or self._recording is None:
+            return
+        now_s = self._clock()
+        if done is not None:
+            self._recording.step(now_s, source, done, total)
+        if self._front is not None:
+            self._attend(self._front, now_s)
 
     def _attend(self, front: Front, now_s: float) -> None:
         """Let the front end show what is new, and do what the user asked for in it."""
@@ -538,14 +582,52 @@ class CarbonTracker(contextlib.ContextDecorator):
         ahead = (self._settings.predict_after, self._ends_after)
         return min((n for n in ahead if n is not None and n > self._index), default=None)
 
-    def _confirm(self, recording: Recording) -> None:
+    def _hold_to_budget(self, budget: Budget, recording: Recording, now_s: float) -> None:
+        """At the end of an epoch: act if the run exceeds its budget or will. Each excess is told once."""
+        from .budget import judge  # noqa: PLC0415 - few runs have one
+
+        settings = self._settings
+        recording.settle(now_s, SETTLE_S)
+        used, expected = recording.against_budget()
+        asked_for = settings.predict_after
+        if asked_for is None or self._index < asked_for:
+            expected = None  # too early to judge by a forecast
+        found = judge(budget, used, self._index, expected if self._index != settings.epochs else None)
+        acts_on_forecast = settings.on_exceed != "stop"
+        new = [
+            excess
+            for excess in found
+            if (excess.what, excess.is_used) not in self._let_pass and (acts_on_forecast or excess.is_certain)
+        ]
+        if not new:
+            return
+        self._let_pass.update((excess.what, excess.is_used) for excess in new)
+        told = f"Budget: {'; '.join(excess.text for excess in new)}."
+        if self._index == settings.epochs or settings.on_exceed == "warn":
+            recording.say(told)
+            return
+        if settings.on_exceed == "stop":
+            recording.say(f"{told} Stopped after epoch {self._index} (--on-exceed ask|stop|warn chooses).")
+            self.should_stop = True
+            if self._front is not None:
+                self._front.controls.stopping = True
+                self._front.say(told)
+        else:
+            recording.say(told)
+            self._confirm(recording, told)
+        if self.should_stop and not self._whole:
+            self.close("stopped by the user")
+
+    def _confirm(self, recording: Recording, about: str = "") -> None:
         """Ask whether to go on. The wait belongs to no epoch."""
         from .ask import Question, ask  # noqa: PLC0415 - few runs ask
 
         settings, front = self._settings, self._front
-        question = Question(settings.confirm_timeout, settings.on_timeout, settings.on_headless)
+        question = Question(settings.confirm_timeout, settings.on_timeout, settings.on_headless, about)
         was_paused = self._paused
         self.pause()
+        if about and front is not None:
+            front.say(about)
         try:
             recording.write_down("Continue training (y/n)?")
             answer = ask(question, front if front is not None and front.has_buttons else None)

@@ -1,9 +1,18 @@
 import math
+import random
 
 import pytest
 
-from ct_notebook.forecast import forecast, student_t, total_of
-from ct_notebook.records import Epoch
+from ct_notebook.forecast import (
+    _period,
+    forecast,
+    forecast_within,
+    student_t,
+    total_of,
+    with_intensity_ahead,
+)
+from ct_notebook.records import Band, Epoch, Estimate
+from ct_notebook.steps import Pace
 
 
 def epochs_of(*durations_s: float, watts: float = 100.0) -> list[Epoch]:
@@ -32,7 +41,7 @@ def test_one_epoch_is_taken_as_the_level() -> None:
 
 def test_the_first_epoch_counts_as_used_but_not_as_the_level() -> None:
     assert total_of([30.0, 10.0], 10).value == pytest.approx(30 + 9 * 10)
-    assert total_of([30.0, 10.0, 10.0, 10.0, 12.0], 10).value == pytest.approx(72 + 5 * 32 / 3)
+    assert total_of([30.0, 10.0, 10.0, 10.0, 12.0], 10).value == pytest.approx(72 + 5 * 42 / 4)
 
 
 def test_one_slow_epoch_does_not_become_the_level() -> None:
@@ -79,3 +88,82 @@ def test_an_epoch_that_was_measured_in_part_is_taken_for_a_whole_one() -> None:
     assert estimate is not None
     assert estimate.energy_j is not None
     assert estimate.energy_j.value == pytest.approx(10_000.0)
+
+
+def test_a_level_that_changed_for_good_is_followed_at_once() -> None:
+    assert total_of([30.0, *[10.0] * 6, 20.0, 20.0], 20).value == pytest.approx(30 + 60 + 40 + 11 * 20)
+
+
+def test_small_moves_are_averaged_over_not_followed() -> None:
+    later = [10.0, 10.1, 9.9, 10.05, 9.95, 10.02]
+    assert total_of([10.0, *later], 20).value == pytest.approx(10 + sum(later) + 13 * sum(later) / 6)
+
+
+def test_a_validation_every_third_epoch_gives_each_phase_its_level() -> None:
+    epochs = [12.0, 10.0, 15.0, 10.0, 10.1, 15.1, 9.9, 10.0, 15.0]
+    rest = 4 * (10.0 + 10.05 + 15.03)
+    assert total_of(epochs, 21).value == pytest.approx(sum(epochs) + rest, rel=1e-2)
+    # Seen after an epoch with validation, two without follow.
+    assert total_of(epochs, 11).value == pytest.approx(sum(epochs) + 20.0, rel=1e-2)
+
+
+def test_epochs_that_only_vary_have_no_period() -> None:
+    source = random.Random(1)
+    found = 0
+    for _ in range(300):
+        epochs = [10 * math.exp(source.gauss(0, 0.05)) for _ in range(source.randrange(7, 30))]
+        found += _period(epochs) > 1
+    assert found < 0.05 * 300
+
+
+def test_a_warm_up_that_its_steps_told_is_left_out_of_the_level() -> None:
+    pace = Pace(0.0, 30.0, 100, 100, 0.1, 20.0, 20.0, 0.0)
+    estimate = forecast(epochs_of(30.0), 10, 0.001, first=pace)
+    assert estimate is not None
+    assert estimate.energy_j is not None
+    assert estimate.duration_s.value == pytest.approx(30 + 9 * 10)
+    assert estimate.energy_j.value == pytest.approx(100 * (30 + 9 * 10))
+    assert "without its warm-up" in estimate.method
+    unknown = forecast(epochs_of(30.0), 10, 0.001)
+    assert unknown is not None
+    assert unknown.duration_s.value == pytest.approx(300.0)
+
+
+def test_the_first_steps_foretell_the_run_before_an_epoch_has_ended() -> None:
+    # 10 s of warm-up at 20 W, then 0.1 s a step at 100 W; a tenth of the epoch is done.
+    pace = Pace(0.0, 12.0, 25, 100, 0.1, 10.0, 9.5, 0.0)
+
+    def energy_j(at_s: float) -> float | None:
+        return 20.0 * min(at_s, 10.0) + 100.0 * max(0.0, at_s - 10.0)
+
+    estimate = forecast_within(pace, 10, 0.001, energy_j)
+    ahead_s = 75 * 0.1 + 9 * 100 * 0.1
+    assert estimate.made_after == 0
+    assert estimate.duration_s.value == pytest.approx(12.0 + ahead_s)
+    assert estimate.energy_j is not None
+    assert estimate.emissions_g is not None
+    assert estimate.energy_j.value == pytest.approx(200 + 200 + 100 * ahead_s)
+    assert estimate.emissions_g.value == pytest.approx(estimate.energy_j.value * 0.001)
+    assert estimate.duration_s.low < estimate.duration_s.value < estimate.duration_s.high
+
+
+def test_first_steps_of_which_nothing_was_measured_foretell_the_time_alone() -> None:
+    estimate = forecast_within(Pace(0.0, 2.0, 20, 100, 0.1, 0.5, 0.0, 0.0), 10, 0.001, lambda _: None)
+    assert estimate.energy_j is None
+    assert estimate.emissions_g is None
+
+
+def test_what_is_left_is_charged_at_the_intensity_to_come() -> None:
+    estimate = Estimate(10, 5, Band(100, 90, 110), Band(1000.0, 900.0, 1100.0), None, "")
+    found = with_intensity_ahead(estimate, 400.0, 40.0, Band(0.3, 0.25, 0.36))
+    assert found.emissions_g is not None
+    assert found.emissions_g.value == pytest.approx(40.0 + 600 * 0.3)
+    assert found.emissions_g.low == pytest.approx(220 - math.hypot(100 * 0.3, 600 * 0.05))
+    assert found.emissions_g.high == pytest.approx(220 + math.hypot(100 * 0.3, 600 * 0.06))
+
+
+def test_emissions_are_never_expected_below_what_was_emitted() -> None:
+    estimate = Estimate(10, 9, Band(100, 90, 110), Band(1000.0, 100.0, 1100.0), None, "")
+    found = with_intensity_ahead(estimate, 990.0, 99.0, Band(0.1, 0.05, 0.2))
+    assert found.emissions_g is not None
+    assert found.emissions_g.low >= 99.0

@@ -15,9 +15,10 @@ PACKAGE = Path(ct_notebook.__file__).parent
 
 FLOORS: list[set[str]] = [
     {"units", "errors"},
-    {"records"},
-    {"settings", "sensors", "intensity", "account", "course", "forecast", "log", "ask"},
-    {"sampler", "parser"},
+    {"records", "budget"},
+    {"settings", "sensors", "intensity", "account", "course", "bars", "log", "ask"},
+    {"sampler", "parser", "steps"},
+    {"forecast"},
     {"recording"},
     {"display"},
     {"tracker"},

@@ -33,6 +33,7 @@ class Recorder:
         self.marked_by_hand = False
         self.marks: list[str] = []
         self.steps = 0
+        self.told: list[tuple[str, int | None, int | None]] = []
 
     def declare(self, epochs: int) -> None:
         self.epochs_declared = epochs
@@ -47,8 +48,9 @@ class Recorder:
     def cut_epoch(self) -> None:
         self.marks.append("cut")
 
-    def step(self) -> None:
+    def step(self, done: int | None = None, total: int | None = None, source: str = "steps") -> None:
         self.steps += 1
+        self.told.append((source, done, total))
 
 
 def rewritten(source: str, names: Mapping[str, Any] | None = None) -> tuple[Any, Plan]:

@@ -39,11 +39,14 @@ class Question:
         How long an answer is waited for; 0 for ever.
     on_timeout, on_headless
         "continue" or "stop": what is taken if nobody answers in time, and if nobody can be asked.
+    about
+        Why it is asked, where that is not the prediction in view: one sentence.
     """
 
     timeout_s: float
     on_timeout: str
     on_headless: str
+    about: str = ""
 
     @property
     def prompt(self) -> str:

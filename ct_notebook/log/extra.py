@@ -29,6 +29,7 @@ STATE_FIELDS = (
     "epochs_declared",
     "devices",
     "intensity",
+    "intensities",
     "pue",
     "missing",
     "notes",
@@ -122,6 +123,8 @@ def epoch_from(data: Mapping[str, Any]) -> Epoch:
         known[name] = numbers_from(known[name])
     for name in ("start_s", "end_s"):
         known[name] = float(known[name])
+    charged = known.get("charged_j", {})
+    known["charged_j"] = MappingProxyType({int(at): float(energy_j) for at, energy_j in charged.items()})
     return Epoch(**known)
 
 
@@ -151,6 +154,7 @@ def run_fields_from(data: Mapping[str, Any]) -> dict[str, Any]:
         "started_at": datetime.fromisoformat,
         "devices": lambda items: tuple(Device(**_known(Device, item)) for item in items),
         "intensity": lambda item: Intensity(**_known(Intensity, item)),
+        "intensities": lambda items: tuple(Intensity(**_known(Intensity, item)) for item in items),
         "pue": lambda item: Pue(**_known(Pue, item)),
         "estimate": _estimate_from,
         "prediction": _estimate_from,

@@ -30,7 +30,7 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -311,17 +311,25 @@ def average_intensity_text(intensity: Intensity) -> str:
     )
 
 
-def intensity_texts(intensity: Intensity) -> list[str]:
+def intensity_texts(intensity: Intensity, held: Sequence[Intensity] = ()) -> list[str]:
     """The pair of lines about the carbon intensity that the standard log ends with.
+
+    Parameters
+    ----------
+    intensity
+        The mean over the run.
+    held
+        Those that held one after the other, if there was more than one.
 
     In this form the report of carbontracker 2.4.7 finds them, which it does not in the logs of 2.4.7 itself.
     Nothing is written for a figure that is not known.
     """
     if not math.isfinite(intensity.g_per_kwh):
         return []
-    place, figure = place_text(intensity), fixed(intensity.g_per_kwh, 2)
+    place = place_text(intensity)
+    figures = ", ".join(fixed(each.g_per_kwh, 2) for each in (held or (intensity,)))
     return [
-        f"Carbon intensities (gCO2eq/kWh) fetched every 900 s at detected location {place}: [{figure}]",
+        f"Carbon intensities (gCO2eq/kWh) fetched every 900 s at detected location {place}: [{figures}]",
         average_intensity_text(intensity),
     ]
 

@@ -235,7 +235,7 @@ class _Lines:
 
     def run_ends(self, at: datetime, run: Run, _: Any) -> None:
         texts = [grammar.interrupted_text(run.epochs_declared)] if run.early_stop else []
-        texts += grammar.intensity_texts(run.intensity)
+        texts += grammar.intensity_texts(run.intensity, run.intensities)
         texts.append(extra.extra_text("end", extra.end_data(self.run, run)))
         texts.append(grammar.ENDED_TEXT)
         self.files.standard.append(grammar.lines(at, texts))

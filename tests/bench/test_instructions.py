@@ -24,7 +24,7 @@ class Sink:
     def declare(self, epochs): pass
     def begin_epoch(self): pass
     def end_epoch(self): pass
-    def step(self): pass
+    def step(self, done=None, total=None, source="steps"): pass
 
 mode, source = sys.argv[1], sys.argv[2].replace("MANY", sys.argv[3])
 tree = ast.parse(source)
