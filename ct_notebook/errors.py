@@ -6,6 +6,7 @@
     ├── SettingError      a flag, parameter or environment value that cannot be meant (also ValueError)
     ├── SensorError       a sensor cannot be opened or read
     ├── LogError          a log cannot be read
+    ├── SourceError       a source of live carbon intensity has no figure to be trusted
     └── TrainingStopped   the user answered "no": raised from the next call that *they* made
 
 Nothing of this is ever raised into a training loop that only runs under the tracker; see `ignore_errors`.
@@ -28,6 +29,14 @@ class SensorError(CtNotebookError):
 
 class LogError(CtNotebookError):
     """A log file cannot be read. The text names the file and what is wrong with it."""
+
+
+class SourceError(CtNotebookError):
+    """A source of live carbon intensity has no figure that can be trusted.
+
+    The text is one line: which source, what is wrong, what to do. It holds no key, no URL and nothing of an
+    answer.
+    """
 
 
 class TrainingStopped(CtNotebookError):  # noqa: N818 - it tells of a choice, not of an error

@@ -36,7 +36,7 @@ OWNERS: dict[str, set[str]] = {
     "anywidget": {"display/panel.py"},
     "ipywidgets": {"display/panel.py"},
     "plotly": {"display/figure.py"},
-    "requests": {"intensity"},
+    "requests": {"intensity/http.py"},
     "pynvml": {"sensors/nvml.py"},
     "psutil": {"sensors"},
     "IPython": {"magics.py", "flags.py", "ask", "display"},

@@ -9,14 +9,12 @@ from pathlib import Path
 from ct_notebook.errors import SettingError
 from ct_notebook.records import Intensity
 
+from .base import HIGHEST_G_PER_KWH
 from .place import find_place
 from .pue import choose_pue
 from .table import of_country, of_the_world
 
 __all__ = ["choose_intensity", "choose_pue"]
-
-HIGHEST_G_PER_KWH = 2000.0
-"""No grid comes near: lignite alone makes about 1100 g/kWh."""
 
 
 def choose_intensity(

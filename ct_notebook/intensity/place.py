@@ -1,4 +1,8 @@
-"""The environment comes in, the country the machine stands in goes out. Nothing is asked over the network."""
+"""The environment comes in, the country or cloud region the machine stands in goes out.
+
+`find_place` asks nothing over the network. `cloud_region` asks the machine's own metadata server, and
+`locate_by_ip`, for those who said `--locate ip`, a public one; both only in the thread of a `Feed`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from .cloud import AMAZON, find_cloud, look_at_machine
-from .table import country_of_zone
+from ct_notebook.errors import SettingError, SourceError
+
+from .base import Answer, Get, answer_of, part_of
+from .cloud import AMAZON, GOOGLE, MICROSOFT, Cloud, find_cloud, look_at_machine
+from .table import Region, country_of_zone, find_region, has_country
 
 DATABASE = re.compile(r"(?:.*zoneinfo[^/]*/)?(?:posix/|right/)?")
 """What may stand before a zone's name: the tz database is in /usr/share/zoneinfo on Linux, and on a Mac in
@@ -49,6 +57,43 @@ AWS_COUNTRIES = {
     "me-central-1": "AE",
 }
 """AWS's public list of regions, 2026."""
+
+
+GOOGLE_ZONE = "http://metadata.google.internal/computeMetadata/v1/instance/zone"
+GOOGLE_HEADERS = {"Metadata-Flavor": "Google"}
+
+AMAZON_TOKEN = "http://169.254.169.254/latest/api/token"  # noqa: S105 - where a token is asked for
+AMAZON_TOKEN_HEADERS = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+AMAZON_REGION = "http://169.254.169.254/latest/meta-data/placement/region"
+
+AZURE_LOCATION = (
+    "http://169.254.169.254/metadata/instance/compute/location?api-version=2021-02-01&format=text"
+)
+AZURE_HEADERS = {"Metadata": "true"}
+
+ZONE_OF_GOOGLE = re.compile(r"projects/[^/]{1,40}/zones/([a-z0-9-]{1,40})-[a-z]", re.ASCII)
+NAME_OF_REGION = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
+TOKEN = re.compile(r"[!-~]{1,400}")
+
+IP_SERVICES = (
+    ("geojs.io", "https://get.geojs.io/v1/ip/geo.json", "country_code"),
+    ("ipinfo.io", "https://ipinfo.io/json", "country"),
+)
+"""Who is asked where an address is, in this order, and under which key the country stands."""
+
+
+class Ask(Protocol):
+    """Ask a metadata server. `ask_metadata` of http.py is the real one."""
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+        """Give the answer, whatever its status.
+
+        Raises
+        ------
+        SourceError
+            There is none.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +152,74 @@ def _time_zones(environ: Mapping[str, str], root: Path) -> Iterator[str]:
         yield (root / "etc/timezone").read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return
+
+
+def cloud_region(ask: Ask, environ: Mapping[str, str], root: Path = Path("/")) -> Region | None:
+    """Find the region of the cloud this machine is in, by its metadata server.
+
+    Asked only where the machine itself says which cloud it is, since elsewhere the address is anyone's. Takes
+    two seconds at most; never called where training waits.
+
+    Parameters
+    ----------
+    ask
+        How to ask.
+    environ, root
+        By which the cloud is known.
+
+    Returns
+    -------
+    region
+        None on no cloud, where nobody answers, or where the region is not in the table.
+    """
+    cloud = find_cloud(environ, look_at_machine(root))
+    try:
+        name = None if cloud is None else _region_name(ask, cloud)
+        return None if name is None else find_region(name)
+    except (SourceError, SettingError):
+        # Colab and Kaggle may have no such server, and a region may be newer than the table.
+        return None
+
+
+def _region_name(ask: Ask, cloud: Cloud) -> str | None:
+    """The region with its provider, as the table knows it."""
+    if cloud is GOOGLE:
+        answer = ask("GET", GOOGLE_ZONE, GOOGLE_HEADERS)
+        match = ZONE_OF_GOOGLE.fullmatch(answer.text.strip()) if answer.status == 200 else None
+        return None if match is None else f"gcp:{match[1]}"
+    if cloud is AMAZON:
+        token = ask("PUT", AMAZON_TOKEN, AMAZON_TOKEN_HEADERS)
+        if token.status != 200 or not TOKEN.fullmatch(token.text.strip()):
+            return None
+        answer = ask("GET", AMAZON_REGION, {"X-aws-ec2-metadata-token": token.text.strip()})
+    elif cloud is MICROSOFT:
+        answer = ask("GET", AZURE_LOCATION, AZURE_HEADERS)
+    else:
+        return None
+    name = answer.text.strip().lower()
+    if answer.status != 200 or not NAME_OF_REGION.fullmatch(name):
+        return None
+    return f"{'aws' if cloud is AMAZON else 'azure'}:{name}"
+
+
+def locate_by_ip(get: Get) -> Place:
+    """Ask a public service which country this machine's address belongs to; only for who agreed to it.
+
+    The country is all that is kept of the answer. Behind a proxy, a VPN or in a cloud it is theirs.
+
+    Raises
+    ------
+    SourceError
+        Nobody could tell. One line.
+    """
+    failures = []
+    for name, url, key in IP_SERVICES:
+        try:
+            iso2 = part_of(name, answer_of(name, get(url)), key)
+        except SourceError as error:
+            failures.append(str(error))
+            continue
+        if isinstance(iso2, str) and has_country(iso2):
+            return Place(iso2, f"IP address, by {name}")
+        failures.append(f"{name}: the answer is of no country in the table; set country.")
+    raise SourceError(" ".join(failures))
