@@ -261,6 +261,7 @@ class Account:
         self._open: _OpenEpoch | None = None
         self._paused = False
         self._stopping = self._stopped = False
+        self._stop_s = math.inf
         self._last_sample_s = self._newest_mark_s = float("-inf")
         self.samples = 0
         self.longest_gap_s = 0.0
@@ -321,6 +322,8 @@ class Account:
         """Note that something happened. Marks of several threads, a moment out of order, are put in order."""
         self._stopping = self._stopping or mark is Mark.STOP
         self._newest_mark_s = max(at_s, self._newest_mark_s)
+        if mark is Mark.STOP:
+            self._stop_s = self._newest_mark_s
         self._marks.append((self._newest_mark_s, mark, index))
 
     def add(self, sample: Sample) -> None:
@@ -396,7 +399,8 @@ class Account:
             _add_to(total, self._open.energy_j)
         seconds = self.duration_s
         if self._settled_s is not None and not self._paused and not self._stopped:
-            until_s = max(self._settled_s, self._last_sample_s)
+            # A sample that was taken after the end belongs to nothing.
+            until_s = max(self._settled_s, min(self._last_sample_s, self._stop_s))
             for device, curve in self._curves.items():
                 energy_j = curve.at(until_s)[0] - self._settled.get(device, (0.0, 0.0))[0]
                 if energy_j > 0:

@@ -103,6 +103,11 @@ class CourseOf:
         if not points or at_s > points[-1][0]:
             self._points.add((at_s, emissions_g, tuple(energy_j.get(device) for device in self._devices)))
 
+    def end(self, at_s: float, emissions_g: float | None, energy_j: Mapping[str, float]) -> None:
+        """Take the figures at the end of the run. What a sample brought beyond it is taken back."""
+        self._points.replace(point for point in self._points.items() if point[0] < at_s)
+        self.add(at_s, emissions_g, energy_j)
+
     def rescale_emissions(self, factor: float) -> None:
         """The grams so far were charged at another intensity than turned out to have held."""
         self._points.replace(

@@ -119,6 +119,7 @@ class Recording:
         self._untold: list[str] = []
         self._feed = feed
         self._outlook: Outlook | None = None
+        self._given = intensity
         self._intensities = [intensity]
         self._steps: StepsOf | None = None
         self._pace: Pace | None = None
@@ -135,6 +136,8 @@ class Recording:
         )
         self.closed = False
         self.began_s = clock()
+        if feed is not None:
+            feed.look()  # asks, and waits for no answer
         if self._log is not None:
             self._log.run_begins(self._base)
         for note in (*found.notes, settings.log_dir and texts.folder_note(settings.log_dir)):
@@ -169,6 +172,8 @@ class Recording:
             return
         self._reason = self._reason or reason
         self.end(self._clock())
+        if self._feed is not None:
+            self._feed.close()
         self.say_actual()
         self.tell_news()
         self.say(texts.FINISHED_TEXT)
@@ -280,14 +285,15 @@ class Recording:
             self._untold.append(text)
             if self._log is not None:
                 self._log.error(text)
-        if outlook is None or outlook is self._outlook:
+        if outlook is self._outlook:
             return
         with self._lock:
             self._outlook = outlook
-            new, held = outlook.now, self._intensities[-1]
-            if new == held:
+            # A source that has fallen silent for a day leaves the figure of the table.
+            new, held = self._given if outlook is None else outlook.now, self._intensities[-1]
+            if (new.g_per_kwh, new.source) == (held.g_per_kwh, held.source):
                 return
-            if len(self._intensities) == 1 and self._clock() - self.began_s < FIRST_FIGURE_S:
+            if self._intensities == [self._given] and self._clock() - self.began_s < FIRST_FIGURE_S:
                 self._intensities = [new]
                 if held.g_per_kwh > 0:
                     self._course.rescale_emissions(new.g_per_kwh / held.g_per_kwh)
@@ -320,7 +326,7 @@ class Recording:
         read = {device: by_device.get(device, 0.0) for device in self._account.read_now()}
         grams_so_far = sum(by_device.values()) * self._g_per_j if by_device or read else None
         # Each joule at the intensity of its time: the mean so far times the joules so far is their sum.
-        self._course.add(seconds, grams_so_far, read)
+        (self._course.end if final else self._course.add)(seconds, grams_so_far, read)
 
     def _write(self, epochs: Iterable[Epoch]) -> None:
         if self._log is not None:

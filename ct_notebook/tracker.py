@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from .account import Mark
 from .budget import Budget
@@ -23,6 +23,10 @@ from .intensity import choose_intensity, choose_pue
 from .recording import Recording, Show
 from .records import Run
 from .settings import OPTIONS, Settings, check_epochs, resolve
+
+if TYPE_CHECKING:
+    from .intensity.base import Source
+    from .intensity.live import Feed
 
 SETTLE_S = 0.6
 """How long a prediction or a flush waits for the sensors to reach the end of the newest epoch."""
@@ -189,8 +193,13 @@ class CarbonTracker(contextlib.ContextDecorator):
     def _set_up(self, settings: Settings, show: Show) -> None:
         # A wrong country or PUE is told here, before anything runs.
         self._intensity = choose_intensity(
-            carbon_intensity=settings.carbon_intensity, country=settings.country, environ=os.environ
+            carbon_intensity=settings.carbon_intensity,
+            country=settings.country,
+            zone=settings.zone,
+            region=settings.region,
+            environ=os.environ,
         )
+        self._source = None if settings.carbon_intensity is not None else _live_source(settings)
         self._pue = choose_pue(pue=settings.pue, environ=os.environ)
         self._settings = settings
         self._show = show
@@ -223,7 +232,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         other = active()
         if other is not None:
             other.close("another run began")
-        recording = Recording(self._settings, self._intensity, self._pue, self._show, self._clock)
+        feed = None if self._source is None else _feed(self._source)
+        recording = Recording(self._settings, self._intensity, self._pue, self._show, self._clock, feed)
         self._pid = _process.pid
         self._recording = recording
         self._finalizer = weakref.finalize(self, _abandon, recording, self._pid)
@@ -639,6 +649,37 @@ class CarbonTracker(contextlib.ContextDecorator):
             front.controls.stopping = self.should_stop
             front.say(answer.words)
         recording.say(answer.words)
+
+
+def _live_source(settings: Settings) -> Source | None:
+    """What to ask for the carbon intensity of the time. Asks nothing yet.
+
+    Raises
+    ------
+    SettingError
+        A key that cannot be one.
+    """
+    if settings.offline:
+        return None
+    from .intensity.http import ask_metadata  # noqa: PLC0415 - not for a run that is offline
+    from .intensity.sources import live_source  # noqa: PLC0415 - same
+
+    return live_source(
+        zone=settings.zone,
+        country=settings.country,
+        region=settings.region,
+        api_keys=settings.api_keys,
+        may_locate_by_ip=settings.locate == "ip",
+        ask=ask_metadata,
+        environ=os.environ,
+    )
+
+
+def _feed(source: Source) -> Feed:
+    from .intensity.http import live_get  # noqa: PLC0415 - as above
+    from .intensity.live import Feed  # noqa: PLC0415 - as above
+
+    return Feed(source, live_get)
 
 
 class _Process:

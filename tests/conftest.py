@@ -8,12 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
+# Kernels and servers that tests start inherit it: no test reaches beyond this machine.
+os.environ["CT_NOTEBOOK_OFFLINE"] = "1"
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of the machine that runs the tests reaches them."""
     for name in os.environ:
-        if name.startswith("CT_NOTEBOOK_") and name != "CT_NOTEBOOK_ENVIRONMENTS_DIR":
+        kept = {"CT_NOTEBOOK_ENVIRONMENTS_DIR", "CT_NOTEBOOK_OFFLINE"}
+        if name.startswith("CT_NOTEBOOK_") and name not in kept:
             monkeypatch.delenv(name)
 
 

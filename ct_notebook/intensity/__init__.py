@@ -12,7 +12,7 @@ from ct_notebook.records import Intensity
 from .base import HIGHEST_G_PER_KWH
 from .place import find_place
 from .pue import choose_pue
-from .table import of_country, of_the_world
+from .table import of_country, of_region, of_the_world, of_zone
 
 __all__ = ["choose_intensity", "choose_pue"]
 
@@ -22,9 +22,11 @@ def choose_intensity(
     carbon_intensity: float | None,
     country: str | None,
     environ: Mapping[str, str],
+    zone: str | None = None,
+    region: str | None = None,
     root: Path = Path("/"),
 ) -> Intensity:
-    """Choose the carbon intensity: the user's figure, the user's country, the place, the world average.
+    """Choose the carbon intensity: the user's figure, the user's place, the machine's, the world average.
 
     Parameters
     ----------
@@ -33,12 +35,14 @@ def choose_intensity(
     country
         The user's country: alpha-2, alpha-3 or English name; None if not given.
     environ, root
-        Where the place is looked for if neither is given. The network is never used.
+        Where the place is looked for if none is given. The network is never used.
+    zone, region
+        The user's grid zone (DK-DK1) and cloud region (gcp:europe-west1); the narrowest of the three counts.
 
     Raises
     ------
     SettingError
-        An impossible figure, or a country that is not in the table.
+        An impossible figure, or a place that is not in its table.
     CtNotebookError
         A table is missing or damaged.
     """
@@ -49,8 +53,8 @@ def choose_intensity(
                 "coal makes about 1000. A figure in kg/kWh is to be multiplied by 1000."
             )
             raise SettingError(msg)
-        # The country then names the place only.
-        named = None if country is None else of_country(country, "setting")
+        # The place then gives its name only.
+        named = _of_setting(country, zone, region)
         return Intensity(
             g_per_kwh=float(carbon_intensity),
             zone=None if named is None else named.zone,
@@ -60,7 +64,18 @@ def choose_intensity(
             kind="",
             how="setting",
         )
-    if country is not None:
-        return of_country(country, "setting")
+    named = _of_setting(country, zone, region)
+    if named is not None:
+        return named
     found = find_place(environ, root)
     return of_the_world("the place is unknown") if found is None else of_country(found.country, found.how)
+
+
+def _of_setting(country: str | None, zone: str | None, region: str | None) -> Intensity | None:
+    """The yearly figure of the place that the user names; None if none is named. All names are checked."""
+    found = [
+        of(name, "setting")
+        for of, name in ((of_country, country), (of_zone, zone), (of_region, region))
+        if name is not None
+    ]
+    return found[-1] if found else None

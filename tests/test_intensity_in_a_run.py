@@ -1,0 +1,226 @@
+"""A carbon intensity that changes while a run goes on: from a source, through a feed, into every gram."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ct_notebook.errors import SourceError
+from ct_notebook.intensity.base import Answer, Outlook
+from ct_notebook.intensity.live import Feed, _process
+from ct_notebook.log.reader import read_run
+from ct_notebook.records import Intensity, Run
+from ct_notebook.tracker import CarbonTracker
+
+G_PER_J = 1 / 3.6e6
+
+
+def figure(g_per_kwh: float) -> Intensity:
+    return Intensity(g_per_kwh, "XX", "Somewhere", "a test", f"at {g_per_kwh:g}", "direct", low=0.9, high=1.1)
+
+
+class Scripted:
+    """A source that says what a test has it say."""
+
+    name = "a test"
+
+    def __init__(self, say: Callable[[], Outlook]) -> None:
+        self.say = say
+        self.asked = 0
+
+    def outlook(self, _get: object, _now_unix_s: float) -> Outlook:
+        self.asked += 1
+        return self.say()
+
+
+def no_get(url: str, *, params: Mapping[str, str] = {}, headers: Mapping[str, str] = {}) -> Answer:
+    raise AssertionError(url, params, headers)
+
+
+@pytest.fixture(autouse=True)
+def no_reading_of_another_test() -> None:
+    _process.forget()
+
+
+def track(
+    source: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: int = 6,
+    *,
+    log_dir: Path | None = None,
+    **options: object,
+) -> tuple[CarbonTracker, list[str]]:
+    said: list[str] = []
+    monkeypatch.setattr("ct_notebook.tracker._feed", lambda source: Feed(source, no_get, period_s=0.02))
+    tracker = CarbonTracker(
+        epochs,
+        monitor_epochs=-1,
+        update_interval=0.05,
+        sim_cpu="X",
+        sim_cpu_tdp=100,
+        pue=1.0,
+        country="DK",
+        log_dir=log_dir,
+        **options,  # type: ignore[arg-type]
+    )
+    tracker._show = said.append
+    tracker._source = source
+    return tracker, said
+
+
+def until(condition: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.005)
+
+
+def run_of_two_halves(monkeypatch: pytest.MonkeyPatch, log_dir: Path | None = None) -> Run:
+    """50 g/kWh in the first three epochs, 300 in the others."""
+    now = [figure(50.0)]
+    tracker, _ = track(Scripted(lambda: Outlook(now[0])), monkeypatch, log_dir=log_dir)
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    until(lambda: recording.run().intensity.g_per_kwh == 50.0)
+    for epoch in range(6):
+        if epoch == 3:
+            now[0] = figure(300.0)
+            until(lambda: len(recording.run().intensities) == 2)
+        tracker.epoch_start()
+        time.sleep(0.1)
+        tracker.epoch_end()
+    tracker.stop()
+    return tracker.run
+
+
+def test_each_joule_is_charged_at_the_intensity_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of_two_halves(monkeypatch)
+    assert [each.g_per_kwh for each in run.intensities] == [50.0, 300.0]
+    early, late = run.epochs[:3], run.epochs[3:]
+    for epochs, g_per_kwh in ((early, 50.0), (late, 300.0)):
+        for epoch in epochs:
+            assert run.epoch_emissions_g(epoch) == pytest.approx(epoch.total_j * g_per_kwh * G_PER_J)
+    assert run.energy_j is not None
+    assert run.emissions_g is not None
+    in_epochs_g = sum(run.epoch_emissions_g(epoch) or 0.0 for epoch in run.epochs)
+    between_j = run.energy_j.value - sum(epoch.total_j for epoch in run.epochs)
+    assert in_epochs_g + 50 * between_j * G_PER_J <= run.emissions_g.value * (1 + 1e-9)
+    assert run.emissions_g.value <= in_epochs_g + 300 * between_j * G_PER_J + 1e-12
+    assert 50 < run.intensity.g_per_kwh < 300
+    assert run.emissions_g.low == pytest.approx(0.9 * run.energy_j.low * run.intensity.g_per_kwh * G_PER_J)
+
+
+def test_the_curve_of_emissions_ends_at_what_the_run_emitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of_two_halves(monkeypatch)
+    assert run.course is not None
+    assert run.emissions_g is not None
+    grams = [each for each in run.course.emissions_g if each is not None]
+    assert grams == sorted(grams)
+    assert grams[-1] == pytest.approx(run.emissions_g.value, rel=1e-6)
+
+
+def test_a_log_holds_the_intensities_and_gives_the_same_grams(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = run_of_two_halves(monkeypatch, tmp_path)
+    text = Path(run.log_paths[0]).read_text("utf-8")
+    assert "detected location Somewhere: [50.00, 300.00]" in text
+    again, _ = read_run(run.log_paths[0])
+    assert again.intensities == run.intensities
+    assert [again.epoch_emissions_g(epoch) for epoch in again.epochs] == pytest.approx(
+        [run.epoch_emissions_g(epoch) for epoch in run.epochs]
+    )
+    assert again.emissions_g is not None
+    assert run.emissions_g is not None
+    assert again.emissions_g.value == pytest.approx(run.emissions_g.value)
+
+
+def test_the_first_live_figure_holds_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Scripted(lambda: (time.sleep(0.2), Outlook(figure(77.0)))[1])
+    tracker, _ = track(source, monkeypatch, 2)
+    for _ in tracker.epochs():
+        time.sleep(0.3)
+    run = tracker.run
+    assert run.intensities == ()
+    assert run.intensity.g_per_kwh == 77.0
+    assert run.course is not None
+    assert run.emissions_g is not None
+    assert run.course.emissions_g[-1] == pytest.approx(run.emissions_g.value, rel=1e-6)
+
+
+def test_the_rest_of_the_run_is_predicted_at_the_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = ((time.time() - 60, 50.0), (time.time() + 86400, 50.0))
+    dear = ((time.time() - 60, 500.0), (time.time() + 86400, 500.0))
+    grams = {}
+    for name, ahead in (("same", slots), ("dearer", dear)):
+        _process.forget()
+        tracker, _ = track(Scripted(lambda ahead=ahead: Outlook(figure(50.0), ahead)), monkeypatch, 100)  # type: ignore[misc]
+        tracker.start()
+        recording = tracker.recording
+        assert recording is not None
+        until(lambda recording=recording: recording.run().intensity.g_per_kwh == 50.0)  # type: ignore[misc]
+        for _ in range(2):
+            tracker.epoch_start()
+            time.sleep(0.1)
+            tracker.epoch_end()
+        tracker.stop()
+        estimate = tracker.run.estimate
+        assert estimate is not None
+        assert estimate.energy_j is not None
+        assert estimate.emissions_g is not None
+        grams[name] = estimate.emissions_g.value / (estimate.energy_j.value * G_PER_J)
+    assert grams["same"] == pytest.approx(50.0)
+    assert grams["dearer"] == pytest.approx(500 - 450 * 2 / 100, rel=0.02)
+
+
+def test_a_source_that_fails_leaves_one_line_and_the_figure_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> Outlook:
+        msg = "a test: no answer; it is asked again later."
+        raise SourceError(msg)
+
+    source = Scripted(fail)
+    tracker, said = track(source, monkeypatch, 3)
+    for _ in tracker.epochs():
+        time.sleep(0.15)
+    run = tracker.run
+    assert source.asked > 1
+    assert sum("no answer" in text for text in said) == 1
+    assert sum("no answer" in note for note in run.notes) == 1
+    assert run.intensity.place == "Denmark"
+    assert run.intensity.source.startswith("Ember")
+
+
+def test_offline_asks_nobody() -> None:
+    tracker = CarbonTracker(1, country="GB", api_keys={"electricitymaps": "secret"}, offline=True)
+    assert tracker._source is None
+    assert CarbonTracker(1, country="GB", offline=False)._source is not None
+    assert CarbonTracker(1, country="GB", carbon_intensity=10.0, offline=False)._source is None
+    assert CarbonTracker(1, country="PL", offline=False)._source is None
+
+
+def test_a_key_is_in_no_repr_and_no_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    key = "secretkey0123456789"
+    tracker = CarbonTracker(
+        2,
+        monitor_epochs=-1,
+        country="DK",
+        zone="DK-DK1",
+        api_keys={"electricitymaps": key},
+        offline=False,
+        sim_cpu="X",
+        sim_cpu_tdp=10,
+        log_dir=tmp_path,
+        verbose=0,
+    )
+    monkeypatch.setattr("ct_notebook.tracker._feed", lambda source: Feed(source, no_get, period_s=0.02))
+    assert key not in repr(tracker._source) + repr(tracker) + repr(tracker._settings)
+    for _ in tracker.epochs():
+        time.sleep(0.05)
+    assert key not in repr(tracker.run)
+    assert all(key not in path.read_text("utf-8") for path in tmp_path.iterdir())
