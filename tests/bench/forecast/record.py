@@ -3,7 +3,7 @@
     python tests/bench/forecast/record.py
 
 needs torch and scikit-learn. Energy is that of ct_notebook's sensors; the file says which. No two of them are
-alike: warm-up, validation, phases, data that grows, other work beside. Takes about ten minutes.
+alike: warm-up, validation, phases, data that grows, other work beside. Takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -28,8 +28,13 @@ Epoch = Callable[[Callable[[int, int], None]], None]
 """Runs one epoch; calls what it is given after each step with steps done and steps in all."""
 
 
+LONGER = 3
+"""Epochs of some seconds: of one second, a tenth tells more of the machine than of the training."""
+
+
 def batches(count: int, step: Callable[[], Any], told: Callable[[int, int], None]) -> None:
     """Run steps and tell of each."""
+    count *= LONGER
     for done in range(1, count + 1):
         step()
         told(done, count)
@@ -247,7 +252,7 @@ def record(name: str, count: int, epoch_of: Callable[[int], Epoch]) -> dict[str,
         return sum(account.curve(device.key).at(at_s)[0] for device in run.devices)
 
     began_j = joules(began_s)
-    kept = marks[:: math.ceil(len(marks) / 60)]
+    kept = marks[:: math.ceil(len(marks) / 120)]
     print(f"{name}: {run!r}")
     return {
         "name": name,
@@ -270,12 +275,11 @@ def main() -> None:
     probe = CarbonTracker(1, verbose=0, offline=True)
     methods = probe.start().run.methods
     probe.stop()
-    content = {
-        "source": f"recorded by record.py, torch {torch.__version__} on {platform.machine()}",
-        "energy": methods,
-        "runs": runs,
-    }
-    OUT.write_text(json.dumps(content, indent=1) + "\n")
+    source = json.dumps(f"recorded by record.py, torch {torch.__version__} on {platform.machine()}")
+    lines = ",\n".join(f"  {json.dumps(run)}" for run in runs)
+    OUT.write_text(
+        f'{{\n "source": {source},\n "energy": {json.dumps(methods)},\n "runs": [\n{lines}\n ]\n}}\n'
+    )
 
 
 if __name__ == "__main__":
