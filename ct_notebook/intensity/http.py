@@ -25,6 +25,9 @@ MOST_BYTES = 1_000_000
 PIECE_BYTES = 16_384
 """Small, since a compressed piece may hold a thousand times as much."""
 
+SMALL_PIECE_BYTES = 256
+"""Where a piece is awaited whole, so that one that drips is noticed after few bytes."""
+
 MOST_REDIRECTS = 3
 
 METADATA_TIMEOUT_S = (0.3, 0.7)
@@ -132,9 +135,10 @@ def _body(response: Any, deadline_s: float) -> str:
     """The body as text; not more than `MOST_BYTES`, and not later than the deadline."""
     pieces = []
     size = 0
-    # read1 gives what has come, so that one who sends a byte a second is noticed; older urllib3 lacks it.
+    # read1 gives what has come, so that one who sends a byte a second is noticed; urllib3 1 lacks it.
     read = getattr(response.raw, "read1", None)
-    for piece in response.iter_content(PIECE_BYTES) if read is None else _as_it_comes(read):
+    pieces_of_it = response.iter_content(SMALL_PIECE_BYTES) if read is None else _as_it_comes(read)
+    for piece in pieces_of_it:
         size += len(piece)
         pieces.append(piece)
         if size > MOST_BYTES:

@@ -175,7 +175,6 @@ class Feed:
 
     def _read(self, reading: _Reading) -> None:
         """Ask, in the thread."""
-        reading.failure = f"{self._source.name}: it ended without an answer; it is asked again later."
         try:
             outlook = self._source.outlook(self._get, self._now())
             if not reading.is_given_up:
@@ -183,8 +182,8 @@ class Feed:
             reading.outlook = outlook
         except SourceError as error:
             reading.failure = str(error)
-        except Exception as error:
-            # Not its text: it may hold the key.
+        except BaseException as error:
+            # Nothing leaves the thread, where Python would print it. Not its text: it may hold the key.
             reading.failure = f"{self._source.name}: {type(error).__name__}; it is asked again later."
         finally:
             reading.is_over = True
