@@ -293,6 +293,11 @@ class Account:
         """Whether the end was marked."""
         return self._stopping
 
+    @property
+    def newest_sample_s(self) -> float:
+        """When the newest sample was taken, monotonic seconds; minus infinity if none was."""
+        return self._last_sample_s
+
     def is_settled(self, until_s: float) -> bool:
         """Whether no mark up to a time waits for a sample."""
         return not self._marks or self._marks[0][0] > until_s

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from .account import Account, Mark
+from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
@@ -24,6 +25,7 @@ from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
 from .records import (
+    Attribution,
     Band,
     Epoch,
     Estimate,
@@ -39,9 +41,10 @@ from .records import (
 from .sampler import Sampler
 from .sensors import discover
 from .sensors.simulated import Simulated
+from .sensors.usage import Machine, Usage, UsageReader, look_at_machine
 from .settings import Settings
 from .steps import Pace, StepsOf
-from .units import clock_text, grams, kwh
+from .units import clock_text, fixed, grams, kwh
 
 if TYPE_CHECKING:
     from .intensity.base import Outlook
@@ -55,6 +58,9 @@ LAST_SAMPLE_S = 0.25
 
 LOG_S = 0.25
 """How long an end waits for its last lines to be on disk."""
+
+USAGE_S = 10.0
+"""What the process tree uses is looked at so often: that takes milliseconds, and it is cumulative."""
 
 COVERED = 0.98
 """A device that was read for less of the time than this is told about below the consumption."""
@@ -124,6 +130,11 @@ class Recording:
         self._steps: StepsOf | None = None
         self._pace: Pace | None = None
         self._within: Estimate | None = None
+        self._usage: UsageReader | None = None
+        self._machine: Machine | None = None
+        self._used: list[tuple[float, Usage]] = []
+        self._used_at_s = float("-inf")
+        self._peak_memory_gb = 0.0
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
             run_id=f"{os.getpid()}-{time.time_ns():x}",
@@ -149,9 +160,38 @@ class Recording:
     def begin(self) -> None:
         """Take the first reading, then count from now."""
         self._sampler.start(FIRST_SAMPLE_S)
+        if self._settings.baseline and self._base.devices:
+            self._measure_idle(self._settings.baseline)
         self.began_s = self._clock()
         self._account.mark(self.began_s, Mark.START)
+        self._sampler.wake()  # for what the first sample had no time for
         self._introduce()
+
+    def _measure_idle(self, seconds: float) -> None:
+        """Measure the power of the machine before the run begins. The main thread sleeps meanwhile."""
+        self.say(f"Measuring the idle power for {seconds:g} s before the training begins...")
+        begin_s = self._clock()
+        self._sampler.wake()
+        time.sleep(seconds)
+        end_s = self._clock()
+        self._sampler.wake()
+        self.settle_sample(end_s)
+        idle_w = {}
+        with self._lock:
+            for device in self._account.read_now():
+                curve = self._account.curve(device)
+                (from_j, from_s), (to_j, to_s) = curve.at(begin_s), curve.at(end_s)
+                if to_s > from_s:
+                    idle_w[device] = (to_j - from_j) / (to_s - from_s)
+            self._used.clear()
+            self._used_at_s = float("-inf")
+        self._base = dataclasses.replace(self._base, idle_w=MappingProxyType(idle_w))
+
+    def settle_sample(self, after_s: float) -> None:
+        """Wait a moment for a sample that was taken after a time."""
+        give_up_s = time.monotonic() + FIRST_SAMPLE_S
+        while self._account.newest_sample_s < after_s and time.monotonic() < give_up_s:
+            time.sleep(0.002)
 
     def end(self, at_s: float) -> None:
         """Take the last reading and settle everything up to `at_s`. Idempotent."""
@@ -238,6 +278,7 @@ class Recording:
                 self._base = dataclasses.replace(self._base, missing=missing)
             lost = {device: why for device, why in self._base.missing.items() if device not in before}
             self._watch_steps(sample.at_s)
+            self._watch_usage(sample.at_s)
             self._settle()
         for device, why in lost.items():
             name = next(known.name for known in self._base.devices if known.key == device)
@@ -269,6 +310,63 @@ class Recording:
 
         estimate = forecast_within(pace, total, self._g_per_j, energy_j)
         self._within = self._at_intensity_ahead(estimate, None)
+
+    def _watch_usage(self, at_s: float) -> None:
+        """In the sampler's thread: what the process tree uses; now and then, as it takes time."""
+        # Not at the first sample, which the start waits for.
+        if self._account.samples < 2 or (at_s - self._used_at_s < USAGE_S and not self._account.stopping):
+            return
+        self._used_at_s = at_s
+        try:
+            if self._usage is None:
+                self._usage, self._machine = UsageReader(), look_at_machine()
+            now = self._usage.read()
+        except Exception as error:  # what a system does not tell leaves figures out, no more
+            self._used_at_s = float("inf")
+            self.note(f"What the process uses of the machine cannot be read: {error!r:.200}")
+            return
+        if now is not None:
+            self._peak_memory_gb = max(self._peak_memory_gb, now.tree_memory_gb)
+            self._used[1:] = [(at_s, now)]
+
+    def _known_of_machine(self) -> dict[str, float]:
+        """What a run says of its machine and its part in it."""
+        machine, used = self._machine, self._used
+        if machine is None:
+            return {}
+        known = {
+            "cpu_threads": float(machine.cpus),
+            "cpu_allotted": machine.allotted_cpus,
+            "memory_gb": machine.memory_gb,
+            "memory_allotted_gb": machine.allotted_memory_gb,
+        }
+        if machine.sockets is not None:
+            known["cpu_sockets"] = float(machine.sockets)
+        if self._settings.cpu_tdp is not None:
+            known["cpu_tdp_w"] = self._settings.cpu_tdp
+        if len(used) == 2:
+            (first_s, first), (last_s, last) = used
+            busy_s = max(0.0, last.busy_s - first.busy_s)
+            known["cpu_load"] = min(1.0, busy_s / ((last_s - first_s) * machine.cpus))
+            known["process_cpu_s"] = max(0.0, last.tree_cpu_s - first.tree_cpu_s)
+            known["machine_cpu_s"] = max(busy_s, known["process_cpu_s"])
+            known["process_memory_gb"] = self._peak_memory_gb
+        return known
+
+    def _attributed(self, run: Run) -> Attribution | None:
+        """The part of the process tree, as far as it is asked for and known."""
+        known = run.machine
+        if self._settings.scope != "process" or not known.get("machine_cpu_s") or not run.energy_by_device_j:
+            return None
+        shares = {
+            BUSY: known["process_cpu_s"] / known["machine_cpu_s"],
+            ALLOTTED: min(1.0, known["cpu_allotted"] / known["cpu_threads"]),
+            MEMORY: min(1.0, known["process_memory_gb"] / known["memory_gb"]),
+        }
+        modelled_j = {
+            device.key: device.idle_w * run.duration_s for device in run.devices if device.idle_w is not None
+        }
+        return attribute(run.devices, run.energy_by_device_j, modelled_j | run.idle_j, shares)
 
     def _joules_at(self, at_s: float) -> float | None:
         """Cumulative joules of all devices at an instant; None if none was read."""
@@ -357,7 +455,7 @@ class Recording:
             account = self._account
             goal = self._settings.monitored
             complete = sum(not epoch.partial for epoch in account.epochs)
-            return dataclasses.replace(
+            run = dataclasses.replace(
                 self._base,
                 epochs=tuple(account.epochs),
                 duration_s=account.duration_s,
@@ -377,8 +475,10 @@ class Recording:
                         "cpu_s": self._sampler.cpu_s,
                     }
                 ),
+                machine=MappingProxyType(self._known_of_machine()),
                 log_paths=() if self._log is None else tuple(str(path) for path in self._log.paths),
             )
+            return dataclasses.replace(run, process=self._attributed(run))
 
     def moment(self) -> Moment:
         """The run as it is right now."""
@@ -589,11 +689,34 @@ class Recording:
             used_g = sum(self._base.epoch_emissions_g(epoch) or 0.0 for epoch in measured)
             count = None if self._as_one else len(counted)
             self._say_consumption("Actual", count, duration_s, energy_j, used_g)
+            self._say_parts()
             self._say_coverage(counted)
             self._say_how_far_off(len(counted), duration_s, energy_j)
         elif self._base.devices:
             self.say("Nothing could be read from the devices that were found, so there is no figure.")
         self._said_actual = True
+
+    def _say_parts(self) -> None:
+        """What of the energy is beyond idling and what the process used, where that was asked for."""
+        run = self.run()
+        gross, net, part = run.energy_j, run.net_energy_j, run.process
+        pue = run.pue.value
+
+        def kwh_text(energy_j: float) -> str:
+            return f"{fixed(kwh(energy_j) * pue, self._settings.decimal_precision)} kWh"
+
+        if gross is not None and net is not None:
+            idle_w = sum(run.idle_w.values())
+            self.say(
+                f"Gross {kwh_text(gross.value)} for the whole run, net {kwh_text(net.value)} beyond the "
+                f"{idle_w:.3g} W that the machine drew idling before."
+            )
+        elif self._settings.baseline and run.devices:
+            self.say("Net energy cannot be told: the idle power of not every device could be measured.")
+        if part is not None:
+            self.say(
+                f"This process and its children used {kwh_text(part.total_j)} of it, an estimate ({part.how})."
+            )
 
     def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float) -> None:
         """What had been predicted against what was used, one line; nothing if other epochs were predicted."""

@@ -47,6 +47,8 @@ class Device:
         Where the counter wraps to 0, joules; None if it does not.
     max_power_w
         More than this between two counter readings is a reset, not energy; None if unknown.
+    idle_w
+        What a model takes for its power without load, W; None where no model does.
     """
 
     key: str
@@ -58,6 +60,7 @@ class Device:
     high: float = 1.0
     counter_range_j: float | None = None
     max_power_w: float | None = None
+    idle_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +344,27 @@ class Course:
     epoch_ends_s: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The part of a run's energy that its process and its children used: an estimate.
+
+    Attributes
+    ----------
+    energy_j
+        Component to joules, before PUE. One whose share is not known is absent.
+    how
+        The shares in words, and what was taken for granted.
+    """
+
+    energy_j: Mapping[str, float]
+    how: str
+
+    @property
+    def total_j(self) -> float:
+        """Joules of all components whose share is known."""
+        return sum(self.energy_j.values())
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """All that a log holds, live or read from disk.
@@ -370,6 +394,14 @@ class Run:
         What a reader should know, one sentence each.
     cost
         What tracking itself took: `samples`, `longest_gap_s`, `cpu_s`.
+    machine
+        What is known of the machine and of the run's part in it, as far as it is: `cpu_threads`,
+        `cpu_allotted`, `cpu_sockets`, `cpu_tdp_w`, `cpu_load` (mean, 0 to 1), `process_cpu_s`, `memory_gb`,
+        `process_memory_gb` (peak), `gpu_limit_w`, `gpu_utilisation`, `process_gpu_share`.
+    idle_w
+        Device key to its power before the run began, W, where a baseline was measured.
+    process
+        The part of its process and children, where `scope` asked for it.
     """
 
     run_id: str
@@ -394,6 +426,9 @@ class Run:
     hosts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cost: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    machine: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    idle_w: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    process: Attribution | None = None
     log_paths: tuple[str, ...] = ()
     intensities: tuple[Intensity, ...] = ()
 
@@ -424,6 +459,20 @@ class Run:
     def energy_j(self) -> Band | None:
         """Joules of all devices over the whole run, before PUE, pauses left out; None if none was read."""
         return energy_band(self.devices, self.energy_by_device_j)
+
+    @property
+    def idle_j(self) -> dict[str, float]:
+        """Device key to the joules that it would have used idling for as long; absent without a baseline."""
+        covered_s = dict.fromkeys(self.energy_by_device_j, self.duration_s)
+        return {key: idle_w * covered_s[key] for key, idle_w in self.idle_w.items() if key in covered_s}
+
+    @property
+    def net_energy_j(self) -> Band | None:
+        """Joules beyond what idling would have used, before PUE; None without a baseline of all devices."""
+        gross_j, idle_j = self.energy_by_device_j, self.idle_j
+        if not gross_j or gross_j.keys() - idle_j.keys():
+            return None
+        return energy_band(self.devices, {key: max(0.0, gross_j[key] - idle_j[key]) for key in gross_j})
 
     @property
     def emissions_g(self) -> Band | None:

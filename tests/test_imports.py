@@ -16,7 +16,7 @@ PACKAGE = Path(ct_notebook.__file__).parent
 FLOORS: list[set[str]] = [
     {"units", "errors"},
     {"records", "budget"},
-    {"settings", "sensors", "intensity", "account", "course", "bars", "log", "ask"},
+    {"settings", "sensors", "intensity", "account", "course", "bars", "attribution", "log", "ask"},
     {"sampler", "parser", "steps"},
     {"forecast"},
     {"recording"},

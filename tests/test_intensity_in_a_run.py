@@ -140,7 +140,11 @@ def test_a_log_holds_the_intensities_and_gives_the_same_grams(
 
 
 def test_the_first_live_figure_holds_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Scripted(lambda: (time.sleep(0.2), Outlook(figure(77.0)))[1])
+    def late() -> Outlook:
+        time.sleep(0.2)
+        return Outlook(figure(77.0))
+
+    source = Scripted(late)
     tracker, _ = track(source, monkeypatch, 2)
     for _ in tracker.epochs():
         time.sleep(0.3)

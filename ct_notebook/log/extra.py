@@ -14,7 +14,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from ct_notebook.records import Band, Device, Epoch, Estimate, Intensity, Pue, Run
+from ct_notebook.records import Attribution, Band, Device, Epoch, Estimate, Intensity, Pue, Run
 
 from .format import harmless
 
@@ -142,6 +142,12 @@ def _estimate_from(data: Mapping[str, Any] | None) -> Estimate | None:
     return Estimate(**known)
 
 
+def _attribution_from(data: Mapping[str, Any] | None) -> Attribution | None:
+    if data is None:
+        return None
+    return Attribution(numbers_from(data["energy_j"]), str(data.get("how", "")))
+
+
 def run_fields_from(data: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a `Run` as a `run`, `state` or `end` line holds them.
 
@@ -161,6 +167,9 @@ def run_fields_from(data: Mapping[str, Any]) -> dict[str, Any]:
         "outside_j": numbers_from,
         "paused_j": numbers_from,
         "cost": numbers_from,
+        "machine": numbers_from,
+        "idle_w": numbers_from,
+        "process": _attribution_from,
         "missing": lambda item: MappingProxyType(dict(item)),
         "notes": tuple,
         "hosts": tuple,

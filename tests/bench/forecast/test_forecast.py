@@ -160,7 +160,7 @@ def energy_of(run: dict[str, Any]) -> Callable[[float], float | None]:
 
     def energy_j(at_s: float) -> float | None:
         points = [(0.0, 0.0), *((each_s, joules) for _, each_s, joules in run["first_epoch_steps"])]
-        return max(joules for each_s, joules in points if each_s <= at_s + 1e-9)
+        return max((float(joules) for each_s, joules in points if each_s <= at_s + 1e-9), default=None)
 
     return energy_j
 
