@@ -714,9 +714,8 @@ class Recording:
         elif self._settings.baseline and run.devices:
             self.say("Net energy cannot be told: the idle power of not every device could be measured.")
         if part is not None:
-            self.say(
-                f"This process and its children used {kwh_text(part.total_j)} of it, an estimate ({part.how})."
-            )
+            used = kwh_text(part.total_j)
+            self.say(f"This process and its children used {used} of it, an estimate ({part.how}).")
 
     def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float) -> None:
         """What had been predicted against what was used, one line; nothing if other epochs were predicted."""

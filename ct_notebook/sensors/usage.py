@@ -14,6 +14,8 @@ from typing import Any
 
 from . import cgroup
 
+GIB = 2**30
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -26,7 +28,7 @@ class Usage:
     busy_s
         CPU seconds for which the machine's CPUs were busy since it was started, with anything.
     tree_memory_gb
-        Resident memory of the tree now, GB (10^9 bytes); shared pages are counted in each process.
+        Resident memory of the tree now, GB of 2^30 bytes; shared pages are counted in each process.
     """
 
     tree_cpu_s: float
@@ -45,7 +47,7 @@ class Machine:
     sockets
         CPU packages, as far as /proc/cpuinfo tells; None if it does not.
     memory_gb, allotted_memory_gb
-        Memory of the machine and what this process may use of it, GB.
+        Memory of the machine and what this process may use of it, GB of 2^30 bytes.
     """
 
     cpus: int
@@ -81,7 +83,7 @@ class UsageReader:
                 memory += process.memory_info().rss
         idle_s = sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "steal"))
         all_s = sum(seconds for name, seconds in times._asdict().items() if not name.startswith("guest"))
-        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / 1e9)
+        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB)
 
 
 def look_at_machine(root: Path = Path("/")) -> Machine:
@@ -97,14 +99,14 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
     cpus = psutil.cpu_count(logical=True) or 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
     quota = cgroup.cpu_limit(root)
-    memory_gb = psutil.virtual_memory().total / 1e9
+    memory_gb = psutil.virtual_memory().total / GIB
     limit = cgroup.memory_limit_bytes(root)
     return Machine(
         cpus=cpus,
         allotted_cpus=min(float(allowed), quota) if quota is not None else float(allowed),
         sockets=_sockets(root),
         memory_gb=memory_gb,
-        allotted_memory_gb=memory_gb if limit is None else min(memory_gb, limit / 1e9),
+        allotted_memory_gb=memory_gb if limit is None else min(memory_gb, limit / GIB),
     )
 
 
