@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from .compare import Comparison
+
 Method = Literal["counter", "measured", "modelled", "constant", "user"]
 """How a figure came about: an energy counter, a power gauge, a model of load, a table, or the user's word."""
 
@@ -327,6 +329,11 @@ class Run:
         What a reader should know, one sentence each.
     cost
         What tracking itself took: `samples`, `longest_gap_s`, `cpu_s`.
+    machine
+        What is known of the machine and of the process's part in it, for other methods than ours; any may be
+        missing: `cpu_threads`, `cpu_sockets`, `cpu_tdp_w` (of one socket), `cpu_load` (mean, 0 to 1),
+        `cpu_arch`, `process_cpu_s`, `memory_gb`, `memory_used_gb`, `process_memory_gb`, `gpu_limit_w` (sum),
+        `gpu_utilisation` and `process_gpu_share` (0 to 1).
     """
 
     run_id: str
@@ -351,6 +358,7 @@ class Run:
     hosts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cost: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    machine: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     log_paths: tuple[str, ...] = ()
 
     @property
@@ -407,6 +415,18 @@ class Run:
         from .display.figure import figure  # noqa: PLC0415 - a door to a room above, opened when asked for
 
         return figure(self)
+
+    def compare(self) -> Comparison:
+        """What seven other tools would have said of the same run, each by its own method and constants.
+
+        Returns
+        -------
+        comparison
+            A notebook shows it as a table; `figure()` draws it, `results` holds the figures and reasons.
+        """
+        from .compare import compare  # noqa: PLC0415 - a door to a room above, opened when asked for
+
+        return compare(self)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """The picture of the run where one can be shown, its line elsewhere."""
