@@ -340,6 +340,7 @@ class Recording:
             "memory_gb": machine.memory_gb,
             "memory_allotted_gb": machine.allotted_memory_gb,
         }
+        known["cpu_is_arm"] = float(machine.is_arm)
         if machine.sockets is not None:
             known["cpu_sockets"] = float(machine.sockets)
         if self._settings.cpu_tdp is not None:
@@ -351,6 +352,7 @@ class Recording:
             known["process_cpu_s"] = max(0.0, last.tree_cpu_s - first.tree_cpu_s)
             known["machine_cpu_s"] = max(busy_s, known["process_cpu_s"])
             known["process_memory_gb"] = self._peak_memory_gb
+            known["memory_used_gb"] = last.memory_used_gb
         return known
 
     def _attributed(self, run: Run) -> Attribution | None:

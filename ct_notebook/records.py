@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from .compare import Comparison
+
 Method = Literal["counter", "measured", "modelled", "constant", "user"]
 """How a figure came about: an energy counter, a power gauge, a model of load, a table, or the user's word."""
 
@@ -396,8 +398,9 @@ class Run:
         What tracking itself took: `samples`, `longest_gap_s`, `cpu_s`.
     machine
         What is known of the machine and of the run's part in it, as far as it is: `cpu_threads`,
-        `cpu_allotted`, `cpu_sockets`, `cpu_tdp_w`, `cpu_load` (mean, 0 to 1), `process_cpu_s`, `memory_gb`,
-        `process_memory_gb` (peak), `gpu_limit_w`, `gpu_utilisation`, `process_gpu_share`.
+        `cpu_allotted`, `cpu_sockets`, `cpu_tdp_w` (of one socket), `cpu_load` (mean, 0 to 1), `cpu_is_arm` (1
+        or 0), `process_cpu_s`, `machine_cpu_s`, `memory_gb`, `memory_allotted_gb`, `memory_used_gb`,
+        `process_memory_gb` (peak), `gpu_limit_w` (sum), `gpu_utilisation` and `process_gpu_share` (0 to 1).
     idle_w
         Device key to its power before the run began, W, where a baseline was measured.
     process
@@ -508,6 +511,18 @@ class Run:
         from .display.figure import figure  # noqa: PLC0415 - a door to a room above, opened when asked for
 
         return figure(self)
+
+    def compare(self) -> Comparison:
+        """What seven other tools would have said of the same run, each by its own method and constants.
+
+        Returns
+        -------
+        comparison
+            A notebook shows it as a table; `figure()` draws it, `results` holds the figures and reasons.
+        """
+        from .compare import compare  # noqa: PLC0415 - a door to a room above, opened when asked for
+
+        return compare(self)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """The picture of the run where one can be shown, its line elsewhere."""

@@ -17,7 +17,7 @@ FLOORS: list[set[str]] = [
     {"units", "errors"},
     {"records", "budget"},
     {"settings", "sensors", "intensity", "account", "course", "bars", "attribution", "log", "ask"},
-    {"sampler", "parser", "steps"},
+    {"sampler", "parser", "steps", "compare"},
     {"forecast"},
     {"recording"},
     {"display"},
@@ -29,13 +29,14 @@ FLOORS: list[set[str]] = [
 ]
 """From the ground up. A room imports from floors below its own, and from within itself."""
 
-DOORS = {("records", "display")}
-"""Methods that open a room above by an import within them: `run.figure()`, how a notebook shows a run."""
+DOORS = {("records", "display"), ("records", "compare")}
+"""Methods that open a room above by an import within them: `run.figure()`, `run.compare()`, how a notebook
+shows a run."""
 
 OWNERS: dict[str, set[str]] = {
     "anywidget": {"display/panel.py"},
     "ipywidgets": {"display/panel.py"},
-    "plotly": {"display/figure.py"},
+    "plotly": {"display/figure.py", "compare/chart.py"},
     "requests": {"intensity/http.py"},
     "pynvml": {"sensors/nvml.py"},
     "psutil": {"sensors"},
@@ -44,7 +45,7 @@ OWNERS: dict[str, set[str]] = {
     "zmq": {"ask"},
     "ipykernel": {"ask"},
     "numpy": {"parser.py"},
-    "pandas": {"records.py"},
+    "pandas": {"records.py", "compare/comparison.py"},
 }
 """Third-party packages and the only places that may import them."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,14 @@ class Usage:
         CPU seconds for which the machine's CPUs were busy since it was started, with anything.
     tree_memory_gb
         Resident memory of the tree now, GB of 2^30 bytes; shared pages are counted in each process.
+    memory_used_gb
+        Of the machine's memory, what is not available to a new process now, in the same unit.
     """
 
     tree_cpu_s: float
     busy_s: float
     tree_memory_gb: float
+    memory_used_gb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class Machine:
         CPU packages, as far as /proc/cpuinfo tells; None if it does not.
     memory_gb, allotted_memory_gb
         Memory of the machine and what this process may use of it, GB of 2^30 bytes.
+    is_arm
+        Whether its CPU is of the ARM family.
     """
 
     cpus: int
@@ -55,6 +61,7 @@ class Machine:
     sockets: int | None
     memory_gb: float
     allotted_memory_gb: float
+    is_arm: bool
 
 
 class UsageReader:
@@ -72,6 +79,7 @@ class UsageReader:
         try:
             tree = [self._process, *self._process.children(recursive=True)]
             times = self._psutil.cpu_times()
+            memory_now = self._psutil.virtual_memory()
         except (self._psutil.Error, OSError):
             return None
         for process in tree:
@@ -83,7 +91,8 @@ class UsageReader:
                 memory += process.memory_info().rss
         idle_s = sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "steal"))
         all_s = sum(seconds for name, seconds in times._asdict().items() if not name.startswith("guest"))
-        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB)
+        used_gb = (memory_now.total - memory_now.available) / GIB
+        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB, used_gb)
 
 
 def look_at_machine(root: Path = Path("/")) -> Machine:
@@ -107,6 +116,7 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
         sockets=_sockets(root),
         memory_gb=memory_gb,
         allotted_memory_gb=memory_gb if limit is None else min(memory_gb, limit / GIB),
+        is_arm=platform.machine().lower().startswith(("arm", "aarch")),
     )
 
 
