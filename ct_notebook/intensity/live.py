@@ -27,24 +27,6 @@ MOST_LINES = 20
 """A source that fails in ever new words is not told for ever."""
 
 
-class _Process:
-    """What all cells of a process share: readings that are still good, and the one thread there may be."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Start anew, as a forked child must: the parent's thread is not there, nor is its lock let go."""
-        self.readings: dict[Source, tuple[float, Outlook]] = {}
-        self.thread: threading.Thread | None = None
-        self.lock = threading.Lock()
-
-
-_process = _Process()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.forget)
-
-
 class _Reading:
     """One attempt. The thread fills in `outlook` or `failure`, then sets `is_over`."""
 
@@ -56,6 +38,24 @@ class _Reading:
         self.failure = ""
         self.is_over = False
         self.is_given_up = False
+
+
+class _Process:
+    """What all cells of a process share: readings that are still good, and the one there may be under way."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as a forked child must: the parent's thread is not there, nor is its lock let go."""
+        self.readings: dict[Source, tuple[float, Outlook]] = {}
+        self.under_way: _Reading | None = None
+        self.lock = threading.Lock()
+
+
+_process = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.forget)
 
 
 class Feed:
@@ -160,13 +160,12 @@ class Feed:
         if not _process.lock.acquire(blocking=False):
             return
         try:
-            if _process.thread is not None and _process.thread.is_alive():
+            if _process.under_way is not None and not _process.under_way.is_over:
                 return
             reading = _Reading(now_s)
             thread = threading.Thread(target=self._read, args=(reading,), name=THREAD_NAME, daemon=True)
             thread.start()
-            _process.thread = thread
-            self._reading = reading
+            _process.under_way = self._reading = reading
         except RuntimeError:
             # The machine has no more threads, or the interpreter is ending.
             self._failed(f"{self._source.name}: no thread could be started; it is asked again later.", now_s)
