@@ -24,9 +24,16 @@ COMMANDS = {
     "flush": "put everything so far on disk",
     "stop": "end the run; the training goes on without it",
     "last": "the result of the newest run, as an object",
+    "compare": "what seven other tools would have said of the same run, and why",
+    "where": "the same run in other countries, zones or cloud regions: where SE DE gcp:europe-north1",
+    "when": "the best start of such a run in the next 48 h, where there is a forecast",
+    "statement": "a sentence, table rows and BibTeX for a paper; of all logs of a folder: statement ./logs",
     "doctor": "each sensor: found, readable, why not, and what to do about it",
 }
 """What can stand after `%carbontrack`, and what it does."""
+
+TAKE_WORDS = frozenset({"where", "statement"})
+"""Those of them that take words after them."""
 
 _TOKEN = re.compile(r"""\s*((?:[^\s"']|"[^"]*"|'[^']*')+)""")
 
@@ -106,9 +113,9 @@ def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
         near = nearest(unknown[0].split("=")[0], flags)
         msg = f"there is no {unknown[0]}" + (f", did you mean {near}?" if near else "")
         raise usage(msg)
-    given = {name: _unquoted(value) for name, value in vars(known).items() if name != "epochs"}
+    given = {name: unquoted(value) for name, value in vars(known).items() if name != "epochs"}
     words = known.epochs or []
-    return (_unquoted(words[0]) if len(words) == 1 else " ".join(words) if words else None), given
+    return (unquoted(words[0]) if len(words) == 1 else " ".join(words) if words else None), given
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -118,7 +125,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return "".join(get_close_matches(word, list(words), 1, 0.5))
 
 
-def _unquoted(value: Any) -> Any:
+def unquoted(value: Any) -> Any:
     """A flag's value without the quotes around it. Quotes within it stay: `cfg["epochs"]`."""
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         inside = value[1:-1]

@@ -23,21 +23,24 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from .errors import SettingError
+from .errors import CtNotebookError, SettingError
 from .flags import (
     COMMANDS,
     MAGIC,
+    TAKE_WORDS,
     CarbonTrack,
     configured_values,
     help_text,
     nearest,
     read_flags,
+    unquoted,
     usage,
 )
 from .settings import OPTIONS, check_epochs, resolve
 
 if TYPE_CHECKING:
     from .loops import Plan, Watch
+    from .records import Run
     from .settings import Settings
     from .tracker import CarbonTracker
 
@@ -322,8 +325,11 @@ class Notebook:
         word, _, rest = line.strip().partition(" ")
         if word == "track":
             return self.track(rest)
-        command: Callable[[], Any] | None = getattr(self, f"_do_{word}", None) if word in COMMANDS else None
-        if command is not None and not rest.strip().split("#")[0]:
+        command: Callable[..., Any] | None = getattr(self, f"_do_{word}", None) if word in COMMANDS else None
+        words_after = rest.split("#")[0].split()
+        if command is not None and word in TAKE_WORDS:
+            return command(words_after)
+        if command is not None and not words_after:
             return command()
         words = ", ".join(COMMANDS)
         if word in {"--help", "-h", "help"}:
@@ -496,6 +502,70 @@ class Notebook:
             self._print("ct_notebook: no run has ended in this session.")
         return run
 
+    def _newest(self) -> Run | None:
+        """The run under way, else the newest that ended; None, and said, if there is none."""
+        module = sys.modules.get(f"{__package__}.tracker")
+        tracker = None if module is None else module.active()
+        run: Run | None = None
+        if module is not None:
+            run = module.last_run() if tracker is None else tracker.run
+        if run is None:
+            self._print(f"ct_notebook: there is no run yet. (%%{MAGIC} on top of a cell begins one.)")
+        return run
+
+    def _do_compare(self) -> Any:
+        run = self._newest()
+        return None if run is None else self._with_chart(run.compare())
+
+    def _do_where(self, names: list[str]) -> Any:
+        run = self._newest()
+        if run is None:
+            return None
+        from .advice import where  # noqa: PLC0415 - few sessions ask
+
+        return self._with_chart(_told_in_one_line("where", lambda: where(run, names)))
+
+    def _do_when(self) -> Any:
+        run = self._newest()
+        if run is None:
+            return None
+        from .forward import best_start  # noqa: PLC0415 - few sessions ask
+
+        def ask() -> Any:
+            return best_start(run, resolve(None, {}, cell=True, configured=configured_values(self.config)))
+
+        return self._with_chart(_told_in_one_line("when", ask))
+
+    def _do_statement(self, words: list[str]) -> Any:
+        from . import __version__  # noqa: PLC0415 - the front door
+        from .statement import statement  # noqa: PLC0415 - few sessions ask
+
+        if not words:
+            run = self._newest()
+            if run is None:
+                return None
+            return _told_in_one_line("statement", lambda: statement([run], __version__))
+        from .log.reader import read_runs  # noqa: PLC0415 - few sessions ask
+        from .parser import print_aggregate  # noqa: PLC0415 - same
+
+        folder = os.path.expanduser(unquoted(" ".join(words)))  # noqa: PTH111 - "~nobody" stays as it is
+        runs, problems = _told_in_one_line("statement", lambda: read_runs(folder))
+        told = _told_in_one_line("statement", lambda: statement(runs, __version__))
+        print_aggregate(folder)
+        if problems:
+            self._print(f"ct_notebook: {len(problems)} faults in these logs, the first: {problems[0]}")
+        return told
+
+    def _with_chart(self, shown: Any) -> Any:
+        """Show a figure below what is returned, where figures can be shown."""
+        if getattr(self.shell, "kernel", None) is not None:
+            from IPython.display import display  # noqa: PLC0415 - only in a notebook
+
+            display(shown)
+            display(shown.figure())
+            return None
+        return shown
+
     def _do_doctor(self) -> None:
         from .records import COMPONENTS  # noqa: PLC0415 - only here
         from .sensors import discover  # noqa: PLC0415 - few sessions ask for it
@@ -526,6 +596,15 @@ class Notebook:
             with contextlib.suppress(Exception):
                 way()
                 return
+
+
+def _told_in_one_line(word: str, make: Callable[[], Any]) -> Any:
+    """What a command makes; a fault of what it was given becomes one line without a traceback."""
+    try:
+        return make()
+    except CtNotebookError as error:
+        msg = f"%{MAGIC} {word}: {error}"
+        raise UsageError(msg) from None
 
 
 def _table(rows: list[tuple[str, str, str, str]], remedies: list[str]) -> Iterable[str]:

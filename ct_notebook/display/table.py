@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ct_notebook.errors import CtNotebookError
 from ct_notebook.log.format import one_line
 from ct_notebook.records import Run
 from ct_notebook.units import clock_text
@@ -19,6 +20,9 @@ from .words import (
     equivalent_text,
     power_text,
 )
+
+WORTH_MOVING = 0.8
+"""Another place is named if the run would have emitted less than this share there."""
 
 MISSING_SHOWN = 10
 """Devices that could not be read, shown at most; the log names all."""
@@ -66,6 +70,7 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
         else:
             figure = "not read"
         yield device.component.upper(), one_line(f"{device.name}: {figure} ({how})", 300)
+    yield from _part_rows(run)
     intensity = run.intensity
     age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
     known = f", known by {intensity.how}" if intensity.how and not intensity.is_fallback else ""
@@ -80,6 +85,14 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
     yield "PUE", one_line(f"{pue.value:g} ({pue.reason})")
     for key, why in list(run.missing.items())[:MISSING_SHOWN]:
         yield "Not measured", one_line(f"{key}: {why}", 300)
+    yield from _elsewhere_rows(run)
+    cost = run.cost
+    if cost.get("samples"):
+        yield (
+            "Tracking took",
+            f"{cost.get('cpu_s', 0.0):.2g} s of CPU time for {cost['samples']:.0f} samples, "
+            f"{cost.get('longest_gap_s', 0.0):.2g} s apart at most",
+        )
     if run.log_paths:
         yield "Log", one_line(run.log_paths[0], 500)
 
@@ -93,3 +106,31 @@ def _prediction_rows(run: Run) -> Iterator[tuple[str, str]]:
         cost = f"{co2_text(ahead.emissions_g.value)} CO2eq ({co2_range(ahead.emissions_g)}), "
     time = f"{clock_text(ahead.duration_s.value)} ({duration_range(ahead.duration_s)})"
     yield f"Predicted after {ahead.made_after}", f"{cost}{time} for all {ahead.epochs} epochs"
+
+
+def _part_rows(run: Run) -> Iterator[tuple[str, str]]:
+    """What of the energy is beyond idling, and what is the process's, where that was asked for."""
+    net_j, part = run.net_energy_j, run.process
+    if net_j is not None:
+        idle = power_text(sum(run.idle_w.values()))
+        energy = energy_text(net_j.value * run.pue.value)
+        yield "Net", f"{energy} beyond the {idle} that the machine drew idling before, PUE included"
+    if part is not None:
+        energy = energy_text(part.total_j * run.pue.value)
+        yield "This process", one_line(f"{energy}, an estimate, PUE included ({part.how})", 300)
+
+
+def _elsewhere_rows(run: Run) -> Iterator[tuple[str, str]]:
+    """Where the same run would have emitted least, if that is much less."""
+    from ct_notebook.advice import where  # noqa: PLC0415 - its tables are read at the end of a run only
+
+    emissions_g = run.emissions_g
+    if emissions_g is None:
+        return
+    try:
+        best = where(run).places[0]
+    except CtNotebookError:  # a damaged table is told where it is asked for
+        return
+    if not best.is_own and best.emissions_g < WORTH_MOVING * emissions_g.value:
+        text = f"{co2_text(best.emissions_g)} in {best.name}; %carbontrack where lists more"
+        yield "Elsewhere", one_line(text)
