@@ -50,7 +50,7 @@ MACHINE = Tool(
 PROCESS = Tool(
     name="CodeCarbon (process)",
     version=VERSION,
-    counts="the process's share of the CPU; RAM by the memory of the process, at least two modules; whole GPUs",
+    counts="the process's share of the CPU; RAM by the memory of the process, at least 10 W; whole GPUs",
     leaves_out="idle power of the CPU; PUE, unless one is given; RAPL zones of the memory",
     constants=(*_CPU[2:], *_RAM, _PUE),
 )
