@@ -13,7 +13,7 @@ from ct_notebook.records import Run
 from ct_notebook.units import kwh
 
 from . import table
-from .base import Result
+from .base import Result, charged_g_per_kwh
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +125,7 @@ def ours_of(run: Run) -> Result:
         energy_j=None if energy_j is None else energy_j.value * run.pue.value,
         emissions_g=None if emissions_g is None else emissions_g.value,
         by_component_j=MappingProxyType(run.energy_by_component_j),
-        g_per_kwh=intensity.g_per_kwh,
+        g_per_kwh=charged_g_per_kwh(run),
         grid=one_line(known, 300),
         pue=run.pue.value,
         counts="GPU, CPU and RAM that this run could use, idle power included",

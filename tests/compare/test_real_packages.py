@@ -86,6 +86,31 @@ print(json.dumps([ram._calculate_ram_power(size_gb) for size_gb in {SIZES_GB}]))
     assert [codecarbon.ram_power_w(size_gb, is_arm=is_arm) for size_gb in SIZES_GB] == pytest.approx(theirs)
 
 
+@pytest.mark.parametrize("sockets", [1, 2])
+def test_codecarbon_3_3_2_counts_threads_of_an_unknown_cpu_once_for_each_socket(sockets: int) -> None:
+    theirs = ask(
+        "codecarbon",
+        f"""
+import json, tempfile
+from codecarbon.core import cpu, resource_tracker
+cpu.is_rapl_available = lambda *a, **k: False
+cpu.detect_cpu_model = lambda: "Nothing of this name"
+cpu.count_cpus = lambda: 96
+
+class Tracker:
+    _force_cpu_power, _conf, _hardware = None, {{"cpu_physical_count": {sockets}}}, []
+    _tracking_mode, _output_dir = "machine", tempfile.mkdtemp()
+
+tracker = Tracker()
+resource_tracker.ResourceTracker(tracker).set_CPU_tracking()
+print(json.dumps(tracker._hardware[0]._tdp))
+""",
+    )
+    full_w, how = codecarbon.full_power_w(Facts(duration_s=1.0, cpu_threads=96.0, cpu_sockets=float(sockets)))
+    assert full_w == theirs == 384 * sockets
+    assert ("each of 2 sockets" in how) == (sockets == 2)
+
+
 def test_codecarbon_3_3_2_has_our_constants() -> None:
     theirs = ask(
         "codecarbon",
