@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ct_notebook.records import COMPONENTS, Method, Run
-from ct_notebook.units import grams
+from ct_notebook.units import grams, kwh
 
 from .figures import number, watts
 from .intensities import Grid
@@ -330,9 +330,17 @@ def facts_of(run: Run) -> Facts:
         process_gpu_share=_share(machine, "process_gpu_share"),
         is_arm=bool(machine.get("cpu_is_arm")),
         zone=run.intensity.zone,
-        g_per_kwh=run.intensity.g_per_kwh,
+        g_per_kwh=charged_g_per_kwh(run),
         pue=run.pue.value,
     )
+
+
+def charged_g_per_kwh(run: Run) -> float:
+    """What each kilowatt-hour of a run was charged on average; its intensity if nothing was measured."""
+    energy_j, emissions_g = run.energy_j, run.emissions_g
+    if energy_j is None or emissions_g is None or energy_j.value <= 0:
+        return run.intensity.g_per_kwh
+    return emissions_g.value / (kwh(energy_j.value) * run.pue.value)
 
 
 def differences(

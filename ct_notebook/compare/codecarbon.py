@@ -50,7 +50,7 @@ MACHINE = Tool(
 PROCESS = Tool(
     name="CodeCarbon (process)",
     version=VERSION,
-    counts="the process's share of the CPU; RAM by the memory of the process, at least two modules; whole GPUs",
+    counts="the process's share of the CPU; RAM by the memory of the process, at least 10 W; whole GPUs",
     leaves_out="idle power of the CPU; PUE, unless one is given; RAPL zones of the memory",
     constants=(*_CPU[2:], *_RAM, _PUE),
 )
@@ -79,9 +79,11 @@ def full_power_w(facts: Facts) -> tuple[float, str]:
         tdp_w = facts.cpu_tdp_w * facts.sockets
         return tdp_w, f"TDP {watts(tdp_w)}"
     if facts.cpu_threads is not None:
-        tdp_w = W_PER_THREAD * facts.cpu_threads
+        tdp_w = W_PER_THREAD * facts.cpu_threads * facts.sockets
         threads = f"{number(facts.cpu_threads)} thread{'' if facts.cpu_threads == 1 else 's'}"
-        return tdp_w, f"{watts(tdp_w)} for {threads} of a CPU of unknown TDP"
+        # It multiplies what it has for all threads by the sockets once more (`set_CPU_tracking`).
+        twice = "" if facts.sockets == 1 else f", once for each of {facts.sockets:g} sockets,"
+        return tdp_w, f"{watts(tdp_w)} for {threads}{twice} of a CPU of unknown TDP"
     return UNKNOWN_CPU_W, f"{watts(UNKNOWN_CPU_W)} for a CPU of which nothing is known"
 
 

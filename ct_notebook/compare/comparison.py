@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from ct_notebook.records import Run
 from ct_notebook.units import kwh
 
 from . import table
-from .base import Result
+from .base import Result, charged_g_per_kwh
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,15 +74,15 @@ class Comparison:
             {
                 "tool": result.tool,
                 "version": result.version,
-                "energy_kwh": None if result.energy_j is None else kwh(result.energy_j),
-                "emissions_g": result.emissions_g,
+                "energy_kwh": math.nan if result.energy_j is None else kwh(result.energy_j),
+                "emissions_g": math.nan if result.emissions_g is None else result.emissions_g,
                 **{
                     f"{component}_kwh": kwh(result.by_component_j[component])
                     if component in result.by_component_j
-                    else None
+                    else math.nan
                     for component in ("gpu", "cpu", "ram")
                 },
-                "g_per_kwh": result.g_per_kwh,
+                "g_per_kwh": math.nan if result.g_per_kwh is None else result.g_per_kwh,
                 "grid": result.grid,
                 "pue": result.pue,
                 "method": result.method,
@@ -124,7 +125,7 @@ def ours_of(run: Run) -> Result:
         energy_j=None if energy_j is None else energy_j.value * run.pue.value,
         emissions_g=None if emissions_g is None else emissions_g.value,
         by_component_j=MappingProxyType(run.energy_by_component_j),
-        g_per_kwh=intensity.g_per_kwh,
+        g_per_kwh=charged_g_per_kwh(run),
         grid=one_line(known, 300),
         pue=run.pue.value,
         counts="GPU, CPU and RAM that this run could use, idle power included",

@@ -15,7 +15,7 @@ TOOL = Tool(
     name="Cumulator",
     version=VERSION,
     counts="one GPU or, without one, the CPU, at its TDP all the time; data said to be transferred",
-    leaves_out="all but one device, RAM, load, PUE; losses of power stations, since its figures are of primary energy",
+    leaves_out="all but one device, RAM, load, PUE; losses of power stations (intensities of primary energy)",
     constants=(
         Constant("TDP of a device that is not in its tables, W", TDP_W, f"cumulator {VERSION}, base.py"),
         Constant("data transferred, kWh/kB", KWH_PER_KB, f"cumulator {VERSION}, base.py"),

@@ -51,15 +51,14 @@ def process(facts: Facts) -> Result:
     if gpus_j:
         by_component_j["gpu"] = sum(gpus_j)
         texts.append(f"GPU: {as_read(facts, 'gpu')}")
-    if facts.process_cpu_s is None or facts.cpu_threads is None:
+    busy_s, threads = facts.process_cpu_s, facts.cpu_threads
+    if busy_s is None or threads is None:
         missing.append("the CPU time of the process")
     else:
-        share_s = facts.process_cpu_s / facts.cpu_threads
+        share_s = busy_s / threads
         by_component_j["cpu"] = cpu_power_w(tdp_w, share_s, facts.sockets)
         known = "TDP" if facts.cpu_tdp_w is not None else "for an unknown CPU"
-        texts.append(
-            f"CPU: {watts(tdp_w)}, {known}, x {number(facts.process_cpu_s)} CPU seconds / {facts.cpu_threads:g}"
-        )
+        texts.append(f"CPU: {watts(tdp_w)}, {known}, x {number(busy_s)} CPU seconds / {threads:g}")
     if facts.process_memory_gb is None:
         missing.append("the memory of the process")
     else:

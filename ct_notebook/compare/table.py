@@ -134,4 +134,4 @@ def html(ours: Result, results: Sequence[Result], duration_s: float) -> str:
 def caption(duration_s: float) -> str:
     """What this is, in one line."""
     time = clock_text(duration_s)
-    return f"What other tools would have said of the same run ({time}), each with its own PUE and carbon intensity"
+    return f"The same run ({time}) as other tools would have told it, each with its own PUE and grid"
