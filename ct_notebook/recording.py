@@ -778,8 +778,12 @@ class Recording:
                 co2eq_g=co2eq_g,
                 precision=self._settings.decimal_precision,
                 interpretable=interpretable,
+                intensity=intensity,
             )
-            for interpretable in (self._settings.interpretable, True)
+            for interpretable, intensity in (
+                (self._settings.interpretable, self._base.intensity),
+                (True, None),
+            )
         )
         self.say(shown, logged=logged)
 

@@ -579,7 +579,7 @@ class Run:
             return f"{head}, nothing measured"
         energy = energy_j.times(1 / J_PER_KWH)
         how = ", ".join(dict.fromkeys(f"{device.component} {device.method}" for device in self.devices))
-        place = f"{self.intensity.place} {self.intensity.time}".strip()
+        place = " ".join(filter(None, (self.intensity.place, self.intensity.time, self.intensity.kind)))
         return (
             f"{head}, {energy.value:.3g} kWh ({energy.low:.3g} to {energy.high:.3g}; {how}), "
             f"{emissions.value:.3g} g CO2eq ({emissions.low:.3g} to {emissions.high:.3g}; "

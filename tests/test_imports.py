@@ -17,7 +17,7 @@ FLOORS: list[set[str]] = [
     {"units", "errors"},
     {"records", "budget"},
     {"settings", "sensors", "intensity", "account", "course", "bars", "attribution", "log", "ask"},
-    {"sampler", "parser", "steps", "compare", "advice", "statement"},
+    {"sampler", "parser", "steps", "compare", "advice", "statement", "equivalents"},
     {"forecast"},
     {"recording", "forward"},
     {"display"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ct_notebook.equivalents import equivalents_text
 from ct_notebook.errors import CtNotebookError
 from ct_notebook.log.format import one_line
 from ct_notebook.records import Run
@@ -50,7 +51,8 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
     if energy_j is not None and emissions_g is not None:
         yield "CO2eq", f"{co2_text(emissions_g.value)} ({co2_range(emissions_g)})"
         yield "Energy", f"{energy_text(energy_j.value)} ({energy_range(energy_j)}), PUE included"
-        yield "Like", equivalent_text(emissions_g.value)
+        like = equivalents_text(emissions_g.value)
+        yield "Like", like or equivalent_text(emissions_g.value)
     paused = f", {clock_text(run.paused_s)} paused and not counted" if run.paused_s >= 0.5 else ""
     yield "Time", clock_text(run.duration_s) + paused
     declared = "" if run.epochs_declared is None else f" of {run.epochs_declared}"
@@ -88,11 +90,8 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
     yield from _elsewhere_rows(run)
     cost = run.cost
     if cost.get("samples"):
-        yield (
-            "Tracking took",
-            f"{cost.get('cpu_s', 0.0):.2g} s of CPU time for {cost['samples']:.0f} samples, "
-            f"{cost.get('longest_gap_s', 0.0):.2g} s apart at most",
-        )
+        apart = f"{cost.get('longest_gap_s', 0.0):.2g} s apart at most"
+        yield "Tracking", f"{cost.get('cpu_s', 0.0):.2g} s of CPU; {cost['samples']:.0f} samples, {apart}"
     if run.log_paths:
         yield "Log", one_line(run.log_paths[0], 500)
 

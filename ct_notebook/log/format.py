@@ -253,6 +253,7 @@ def consumption_text(
     co2eq_g: float,
     precision: int = 6,
     interpretable: bool = True,
+    intensity: Intensity | None = None,
 ) -> str:
     """A consumption block, to be printed and logged after "CarbonTracker: ".
 
@@ -264,6 +265,8 @@ def consumption_text(
         With PUE.
     precision
         Decimals.
+    intensity
+        Said with the grams where people read it. In a log its own lines hold it.
     interpretable
         Adds the distance by car. What goes into a log always has it: carbontracker 1.2 to 2.4 finds no
         consumption without.
@@ -280,6 +283,10 @@ def consumption_text(
         f"\tEnergy:\t{fixed(energy_kwh, precision)} kWh\n"
         f"\tCO2eq:\t{fixed(co2eq_g, precision)} g"
     )
+    if intensity is not None:
+        known = (place_text(intensity), plain_text(intensity.time), intensity.kind)
+        of = ", ".join(part for part in known if part)
+        text += f"\n\tat {intensity.g_per_kwh:.4g} gCO2eq/kWh ({of})"
     if interpretable:
         text += (
             f"\n\tThis is equivalent to:\n\t{fixed(co2eq_g / CAR_G_PER_KM, precision)} km travelled by car"
@@ -295,7 +302,8 @@ def place_text(intensity: Intensity) -> str:
 def intensity_text(intensity: Intensity) -> str:
     """The carbon intensity for people: figure, place, source and how the place was found."""
     figure = f"{intensity.g_per_kwh:.2f} gCO2eq/kWh"
-    origin = ", ".join(plain_text(part) for part in (intensity.source, intensity.time) if part)
+    known = (intensity.source, intensity.time, intensity.kind)
+    origin = ", ".join(plain_text(part) for part in known if part)
     how = f"; place from {plain_text(intensity.how)}" if intensity.how and not intensity.is_fallback else ""
     in_brackets = f" ({origin}{how})" if origin or how else ""
     if intensity.is_fallback:
