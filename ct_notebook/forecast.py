@@ -44,22 +44,19 @@ CONFIDENCE = 0.90
 """Quantile on either side of an interval that is meant to hold 80 of 100 runs."""
 
 PRIOR_EPOCHS = 3.0
-PRIOR_SD = 0.02
+PRIOR_SD = 0.015
 """The spread of epochs (relative) that is taken for granted, worth this many epochs."""
 
-FIRST_EPOCHS_WEIGHT = 0.2
-"""How much of an epoch's say the first one has in the spread: a run that begins far off its level is less
-steady later too."""
-
-DRIFT = 1.5
+DRIFT = 2.0
 """The level moves by this many standard deviations of its epochs by the end of a run (throttling, other
 users): what an unsteady run does more than a steady one."""
 
 FIRST_EPOCH_SD = 0.15
 """How far (relative) a first epoch is from the level of those after it, if only its length is known."""
 
-WITHIN_SD = 0.10
-"""The same for what its steps tell of it: validation, and loops after the one under way, are out of sight."""
+WITHIN_SD = 0.40
+"""The same for the run as told by the first steps of it: validation, and loops after the one under way, are
+out of sight, and so is who else will use the machine."""
 
 # The constants of the interval were chosen by their coverage on the public epoch times of one source and held
 # on the other (tests/bench/forecast); where both say little, on the wide side.
@@ -222,16 +219,15 @@ def total_of(amounts: Sequence[float], total: int, first_excess: float = 0.0) ->
     if not remaining or not later:
         return Band(observed, observed, observed)
     if len(amounts) == 1:
-        rest, freedom = remaining * later[0], math.inf
-        spread = WITHIN_SD if first_excess else FIRST_EPOCH_SD
+        rest, freedom, spread = remaining * later[0], math.inf, FIRST_EPOCH_SD
     else:
         rest, made_of = _rest(later, remaining)
         logs = [math.log(amount) for amount in later]
         mean = sum(logs) / len(logs)
         squares = sum((log - mean) ** 2 for log in logs)
-        if amounts[0] > 0:
-            squares += FIRST_EPOCHS_WEIGHT * (math.log(amounts[0]) - mean) ** 2
-        freedom = PRIOR_EPOCHS + len(logs) - 1 + FIRST_EPOCHS_WEIGHT
+        # The first one has its say here: a run that begins far off its level is less steady later too.
+        squares += (math.log(amounts[0]) - mean) ** 2 if amounts[0] > 0 else 0.0
+        freedom = PRIOR_EPOCHS + len(logs)
         variance = (PRIOR_EPOCHS * PRIOR_SD**2 + squares) / freedom
         spread = math.sqrt(variance * (1 / remaining + 1 / made_of + DRIFT**2 * remaining / total))
     factor = math.exp(student_t(CONFIDENCE, freedom) * spread)

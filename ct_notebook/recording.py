@@ -216,6 +216,8 @@ class Recording:
             self._feed.close()
         self.say_actual()
         self.tell_news()
+        if self._account.read_now():
+            self.say(texts.charged_text(self._base.intensity))
         self.say(texts.FINISHED_TEXT)
         self.closed = True
         if self._log is not None:
@@ -778,12 +780,8 @@ class Recording:
                 co2eq_g=co2eq_g,
                 precision=self._settings.decimal_precision,
                 interpretable=interpretable,
-                intensity=intensity,
             )
-            for interpretable, intensity in (
-                (self._settings.interpretable, self._base.intensity),
-                (True, None),
-            )
+            for interpretable in (self._settings.interpretable, True)
         )
         self.say(shown, logged=logged)
 

@@ -253,7 +253,6 @@ def consumption_text(
     co2eq_g: float,
     precision: int = 6,
     interpretable: bool = True,
-    intensity: Intensity | None = None,
 ) -> str:
     """A consumption block, to be printed and logged after "CarbonTracker: ".
 
@@ -265,8 +264,6 @@ def consumption_text(
         With PUE.
     precision
         Decimals.
-    intensity
-        Said with the grams where people read it. In a log its own lines hold it.
     interpretable
         Adds the distance by car. What goes into a log always has it: carbontracker 1.2 to 2.4 finds no
         consumption without.
@@ -283,10 +280,6 @@ def consumption_text(
         f"\tEnergy:\t{fixed(energy_kwh, precision)} kWh\n"
         f"\tCO2eq:\t{fixed(co2eq_g, precision)} g"
     )
-    if intensity is not None:
-        known = (place_text(intensity), plain_text(intensity.time), intensity.kind)
-        of = ", ".join(part for part in known if part)
-        text += f"\n\tat {intensity.g_per_kwh:.4g} gCO2eq/kWh ({of})"
     if interpretable:
         text += (
             f"\n\tThis is equivalent to:\n\t{fixed(co2eq_g / CAR_G_PER_KM, precision)} km travelled by car"
@@ -309,6 +302,13 @@ def intensity_text(intensity: Intensity) -> str:
     if intensity.is_fallback:
         return f"The place is unknown. Defaulted to an average carbon intensity of {figure}{in_brackets}."
     return f"Carbon intensity is {figure} at detected location: {place_text(intensity)}{in_brackets}."
+
+
+def charged_text(intensity: Intensity) -> str:
+    """At which carbon intensity the grams of a run were told, with place, time, kind and source."""
+    known = (place_text(intensity), intensity.time, intensity.kind)
+    of = ", ".join(plain_text(part) for part in known if part)
+    return f"CO2eq is told at {intensity.g_per_kwh:.4g} gCO2eq/kWh ({of}; {plain_text(intensity.source)})."
 
 
 def average_intensity_text(intensity: Intensity) -> str:

@@ -123,11 +123,12 @@ def test_an_intensity_that_is_not_known_is_not_written() -> None:
 def test_the_intensity_is_told_with_place_source_and_how_it_was_found() -> None:
     assert grammar.intensity_text(DENMARK) == (
         "Carbon intensity is 143.30 gCO2eq/kWh at detected location: Denmark "
-        "(a table, 2025; place from setting)."
+        "(a table, 2025, lifecycle; place from setting)."
     )
     fallback = Intensity(445.0, None, "Unknown", "a table", "2024", "lifecycle", is_fallback=True)
     assert grammar.intensity_text(fallback) == (
-        "The place is unknown. Defaulted to an average carbon intensity of 445.00 gCO2eq/kWh (a table, 2024)."
+        "The place is unknown. Defaulted to an average carbon intensity of 445.00 gCO2eq/kWh "
+        "(a table, 2024, lifecycle)."
     )
 
 
