@@ -48,6 +48,16 @@ class Budget(NamedTuple):
     kwh: float | None = None
     time_s: float | None = None
 
+    @property
+    def text(self) -> str:
+        """The limits in words."""
+        limits = [
+            f"{words(limit)} {what}".removesuffix(" energy").removesuffix(" time")
+            for limit, (what, words) in zip(self, _WORDS.items(), strict=True)
+            if limit is not None
+        ]
+        return f"Budget: {', '.join(limits)}"
+
 
 class Excess(NamedTuple):
     """A limit that does not hold.

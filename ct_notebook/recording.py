@@ -154,6 +154,8 @@ class Recording:
         for note in (*found.notes, settings.log_dir and texts.folder_note(settings.log_dir)):
             if note:
                 self.note(note)
+        if settings.has_budget:
+            self.note(f"{settings.budget.text} (--on-exceed {settings.on_exceed}).")
 
     # -- life ------------------------------------------------------------------------------------------
 

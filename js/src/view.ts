@@ -384,7 +384,9 @@ export class View {
     say(this.#co2.main, status.co2 || "–");
     say(
       this.#co2.more,
-      status.co2 ? [status.co2_range, status.equivalent].filter(Boolean).join(" · ") : "nothing was read yet",
+      status.co2
+        ? [status.co2_range, status.equivalent, `at ${facts.intensity}`].filter(Boolean).join(" · ")
+        : "nothing was read yet",
     );
     say(this.#energy.main, status.energy || "–");
     say(this.#energy.more, status.energy_range);
@@ -397,10 +399,14 @@ export class View {
         [ahead.co2_range, ahead.energy, time, ahead.equivalent].filter(Boolean).join(" · "),
       );
       say(this.#ahead.name, `Expected for all ${ahead.epochs} epochs`);
-      this.#ahead.box.title = `As seen after ${ahead.after} epoch${ahead.after === 1 ? "" : "s"}; the interval is meant to hold in 8 of 10 runs.`;
+      const seen =
+        ahead.after === 0
+          ? "from its first steps"
+          : `after ${ahead.after} epoch${ahead.after === 1 ? "" : "s"}`;
+      this.#ahead.box.title = `As seen ${seen}; the interval is meant to hold in 8 of 10 runs.`;
     } else {
       say(this.#ahead.main, "–");
-      say(this.#ahead.more, "known when the first epoch has ended");
+      say(this.#ahead.more, "known after its first steps or its first epoch");
     }
     show(this.#nothing, !has);
     say(
