@@ -80,15 +80,17 @@ class Excess(NamedTuple):
     text: str
 
 
-def judge(budget: Budget, used: Used, epochs_done: int, expected: Expected | None) -> tuple[Excess, ...]:
+def judge(
+    budget: Budget, used: Used, next_epoch: Used | None, expected: Expected | None
+) -> tuple[Excess, ...]:
     """Hold a budget against what was used and what is expected.
 
     Parameters
     ----------
     budget, used
         At the end of an epoch.
-    epochs_done
-        How many epochs that was used in.
+    next_epoch
+        What one more epoch takes; None if none follows.
     expected
         What the whole run will take; None if that is not known, or if no epoch follows.
     """
@@ -99,7 +101,7 @@ def judge(budget: Budget, used: Used, epochs_done: int, expected: Expected | Non
             continue
         ahead = None if expected is None else expected.value[place]
         low = None if expected is None else expected.low[place]
-        next_one = spent / epochs_done if epochs_done and expected is not None else 0.0
+        next_one = (None if next_epoch is None else next_epoch[place]) or 0.0
         if spent > limit:
             text = f"{what}: {words(spent)} used, {words(limit)} allowed"
             found.append(Excess(what, is_certain=True, is_used=True, text=text))

@@ -40,14 +40,14 @@ def best_start(run: Run, settings: Settings, get: Get | None = None) -> When:
     SettingError
         There is no forecast, or none that reaches far enough; or nothing was measured.
     """
+    if settings.offline:
+        msg = "A forecast has to be asked for, and this session is offline (--offline, CT_NOTEBOOK_OFFLINE)."
+        raise SettingError(msg)
     energy_j, duration_s = run.energy_j, run.duration_s
     if not run.closed and run.estimate is not None and run.estimate.energy_j is not None:
         energy_j, duration_s = run.estimate.energy_j, run.estimate.duration_s.value
     if energy_j is None:
         msg = "Nothing was measured in this run, so no start can be advised for another."
-        raise SettingError(msg)
-    if settings.offline:
-        msg = "A forecast has to be asked for, and this session is offline (--offline, CT_NOTEBOOK_OFFLINE)."
         raise SettingError(msg)
     sources = _sources(run, settings)
     if not sources:

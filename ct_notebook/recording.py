@@ -20,7 +20,7 @@ from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
-from .forecast import forecast, forecast_within, with_intensity_ahead
+from .forecast import forecast, forecast_within, full_energy_j, with_intensity_ahead
 from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
@@ -511,31 +511,49 @@ class Recording:
                 reason=self._reason,
             )
 
-    def against_budget(self) -> tuple[Used, Expected | None]:
-        """What was used up to now and what the whole run will take, as a budget counts it."""
-        moment = self.moment()
-        pue = self._base.pue.value
+    def against_budget(self) -> tuple[Used, Used | None, Expected | None]:
+        """What was used up to now, what the newest epoch took, and what the whole run will take.
 
-        def amounts(energy_j: float | None, emissions_g: float | None, duration_s: float | None) -> Used:
-            return Used(emissions_g, None if energy_j is None else kwh(energy_j) * pue, duration_s)
-
+        As a budget counts it: what was used between epochs and before them is in the first and the last.
+        """
+        moment, pue = self.moment(), self._base.pue.value
+        with self._lock:
+            complete = [epoch for epoch in self._account.epochs if not epoch.partial]
         energy_j, emissions_g, ahead = moment.energy_j, moment.emissions_g, moment.estimate
+
+        def amounts(of_energy_j: float | None, of_emissions_g: float | None, of_duration_s: float) -> Used:
+            energy_kwh = None if of_energy_j is None else kwh(of_energy_j) * pue
+            return Used(of_emissions_g, energy_kwh, of_duration_s)
+
         used = amounts(
             None if energy_j is None else energy_j.value,
             None if emissions_g is None else emissions_g.value,
             moment.elapsed_s,
         )
+        if not complete:
+            return used, None, None
+        each = [
+            amounts(full_energy_j(epoch), self._base.epoch_emissions_g(epoch), epoch.duration_s)
+            for epoch in complete
+        ]
         if ahead is None:
-            return used, None
+            return used, each[-1], None
+        in_epochs = [sum(one[place] or 0.0 for one in each) for place in range(len(used))]
 
-        def of(end: Callable[[Band], float]) -> Used:
-            return amounts(
+        def whole(end: Callable[[Band], float]) -> Used:
+            expected = amounts(
                 None if ahead.energy_j is None else end(ahead.energy_j),
                 None if ahead.emissions_g is None else end(ahead.emissions_g),
                 end(ahead.duration_s),
             )
+            return Used(
+                *(
+                    None if amount is None or spent is None else amount + max(0.0, spent - inside)
+                    for amount, spent, inside in zip(expected, used, in_epochs, strict=True)
+                )
+            )
 
-        return used, Expected(of(lambda band: band.value), of(lambda band: band.low))
+        return used, each[-1], Expected(whole(lambda band: band.value), whole(lambda band: band.low))
 
     @property
     def run_id(self) -> str:

@@ -598,11 +598,13 @@ class CarbonTracker(contextlib.ContextDecorator):
 
         settings = self._settings
         recording.settle(now_s, SETTLE_S)
-        used, expected = recording.against_budget()
+        used, one_more, expected = recording.against_budget()
         asked_for = settings.predict_after
         if asked_for is None or self._index < asked_for:
             expected = None  # too early to judge by a forecast
-        found = judge(budget, used, self._index, expected if self._index != settings.epochs else None)
+        if self._index == settings.epochs:
+            one_more = expected = None
+        found = judge(budget, used, one_more, expected)
         acts_on_forecast = settings.on_exceed != "stop"
         new = [
             excess

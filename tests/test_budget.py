@@ -41,6 +41,7 @@ def test_what_is_no_time_is_refused_with_what_to_write(value: object) -> None:
 
 
 KG = Budget(co2_g=1000.0)
+ONE = Used(50.0, None, None)
 
 
 def expected(value: float, low: float) -> Expected:
@@ -48,32 +49,32 @@ def expected(value: float, low: float) -> Expected:
 
 
 def test_within_the_budget_nothing_is_found() -> None:
-    assert judge(KG, Used(100.0, 1.0, 5.0), 2, expected(900.0, 800.0)) == ()
+    assert judge(KG, Used(100.0, 1.0, 5.0), ONE, expected(900.0, 800.0)) == ()
 
 
 def test_what_is_expected_beyond_the_budget_is_found_and_called_certain_if_all_of_the_interval_is() -> None:
-    (excess,) = judge(KG, Used(100.0, None, None), 2, expected(1100.0, 900.0))
+    (excess,) = judge(KG, Used(100.0, None, None), ONE, expected(1100.0, 900.0))
     assert (excess.what, excess.is_certain, excess.is_used) == ("CO2eq", False, False)
     assert excess.text == "CO2eq: 1.1 kg expected for the whole run, 1 kg allowed"
-    (excess,) = judge(KG, Used(100.0, None, None), 2, expected(1100.0, 1010.0))
+    (excess,) = judge(KG, Used(100.0, None, None), ONE, expected(1100.0, 1010.0))
     assert excess.is_certain
 
 
 def test_what_is_used_beyond_the_budget_is_found_also_in_the_last_epoch() -> None:
-    (excess,) = judge(KG, Used(1001.0, None, None), 10, None)
+    (excess,) = judge(KG, Used(1001.0, None, None), None, None)
     assert excess.is_used
     assert excess.is_certain
 
 
 def test_an_epoch_that_would_exceed_the_budget_is_found_before_it_begins() -> None:
-    (excess,) = judge(KG, Used(950.0, None, None), 10, expected(990.0, 980.0))
+    (excess,) = judge(KG, Used(950.0, None, None), Used(60.0, None, None), expected(990.0, 980.0))
     assert excess.is_used
     assert "the next epoch would exceed" in excess.text
-    assert judge(KG, Used(950.0, None, None), 10, None) == ()
+    assert judge(KG, Used(950.0, None, None), None, None) == ()
 
 
 def test_each_limit_is_judged_and_what_was_not_measured_is_not() -> None:
     budget = Budget(co2_g=1.0, kwh=1.0, time_s=3600.0)
-    found = judge(budget, Used(None, 2.0, 4000.0), 3, None)
+    found = judge(budget, Used(None, 2.0, 4000.0), ONE, None)
     assert [excess.what for excess in found] == ["energy", "time"]
     assert found[1].text == "time: 1:06:40 used, 1:00:00 allowed"

@@ -48,6 +48,7 @@ class Answer:
     traceback: str = ""
     results: list[str] = field(default_factory=list)
     displays: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[dict[str, Any]] = field(default_factory=list)
     errors: int = 0
     in_order: list[str] = field(default_factory=list)
 
@@ -144,6 +145,7 @@ def _note(answer: Answer, kind: str, content: Mapping[str, Any]) -> None:
     elif content.get("transient", {}).get("display_id", "").startswith("ct_notebook-"):
         answer.displays.append(content["data"])  # the panel, the line or the result of a run
     elif kind in {"execute_result", "display_data"}:
+        answer.shown.append(content["data"])
         answer.results.append(content["data"].get("text/plain", ""))
 
 
@@ -183,6 +185,7 @@ def started(
         "{connection_file}",
     ]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CT_NOTEBOOK_")}
+    inherited["CT_NOTEBOOK_OFFLINE"] = "1"  # no test reaches beyond this machine
     paths = [inherited.get("PYTHONPATH", ""), str(PACKAGE)]
     paths = [*map(str, before), *paths]
     place = {"IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}

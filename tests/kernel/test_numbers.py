@@ -1,0 +1,204 @@
+"""Budget, baseline, process, place and the commands about a run, in a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.kernel import Kernel, old_clients_are_quiet, started
+
+pytestmark = old_clients_are_quiet
+
+# 3.6 MW: a watt-hour in a millisecond, so that a budget is reached in no time.
+SIM = "--sim-cpu X --sim-cpu-tdp 1000000 --sim-cpu-util 1 --components cpu --pue 1 --update-interval 0.05"
+
+CELL = """%%carbontrack --epochs 10 {flags}
+import time
+for epoch in range(10):
+    time.sleep(0.1)
+after = "reached"
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with started(tmp_path_factory.mktemp("kernel")) as kernel:
+        yield kernel
+
+
+def cell(flags: str) -> str:
+    return CELL.format(flags=f"{SIM} --no-log {flags}")
+
+
+def seen(kernel: Kernel) -> int:
+    return int(kernel.value("len(tracker.run.complete_epochs)"))
+
+
+def test_a_budget_that_will_not_hold_stops_the_loop_and_the_code_after_it_runs(kernel: Kernel) -> None:
+    kernel.run("after = None")
+    answer = kernel.run(cell("--max-co2 1g --carbon-intensity 400 --on-exceed stop"))
+    assert answer.status == "ok", answer.text
+    assert "Budget: CO2eq:" in answer.stdout
+    assert "1 g allowed" in answer.stdout
+    assert "Stopped after epoch 1" in answer.stdout
+    assert kernel.value("after") == "reached"
+    assert seen(kernel) == 1
+    assert "Budget: 1 g CO2eq (--on-exceed stop)." in kernel.value("tracker.run.notes")
+
+
+def test_a_budget_that_only_warns_is_told_once_of_what_is_expected_and_of_what_is_used(
+    kernel: Kernel,
+) -> None:
+    answer = kernel.run(cell("--max-kwh 0.2 --on-exceed warn"))
+    assert seen(kernel) == 10
+    told = [line for line in answer.stdout.splitlines() if "Budget: energy" in line]
+    assert len(told) == 2
+    assert "expected for the whole run, 0.2 kWh allowed" in told[0]
+    assert "expected" not in told[1]
+
+
+@pytest.mark.parametrize(("default", "epochs"), [("continue", 10), ("stop", 1)])
+def test_a_budget_asks_and_where_nobody_can_be_asked_the_default_is_taken(
+    tmp_path: Path, default: str, epochs: int
+) -> None:
+    with started(tmp_path) as kernel:
+        sent = kernel.client.execute(cell(f"--max-time 0.5s --on-headless {default}"), allow_stdin=False)
+        answer = kernel.answer(sent)
+        assert answer.status == "ok", answer.text
+        assert "Budget: time:" in answer.stdout
+        assert "nobody can be asked here" in answer.stdout
+        assert seen(kernel) == epochs
+
+
+def test_a_budget_that_holds_is_not_mentioned(kernel: Kernel) -> None:
+    answer = kernel.run(cell("--max-co2 1000t --max-kwh 1e6 --max-time 1d --on-exceed stop"))
+    assert "Budget:" not in answer.stdout
+    assert seen(kernel) == 10
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--max-co2 2", "max_co2='2' cannot be meant: give a mass with its unit"),
+        ("--max-time 3", "max_time='3' cannot be meant: give a time with its unit"),
+        ("--max-kwh -1", "max_kwh='-1' cannot be meant"),
+        ("--cpu-tdp 0", "cpu_tdp='0' cannot be meant"),
+        ("--on-exceed explode", "choose one of ask, stop, warn"),
+        ("--zone DK-DK9", "did you mean"),
+        ("--region gcp:europe-west99", "did you mean"),
+        ("--country Denmrk", "did you mean Denmark"),
+        ("--scope universe", "choose one of machine, process"),
+        ("--baseline -1", "between 0 and 600"),
+        ("--locate moon", "choose one of no, ip"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line_before_the_cell_runs(kernel: Kernel, flags: str, told: str) -> None:
+    kernel.run("after = None")
+    answer = kernel.run(cell(flags))
+    assert told in answer.text
+    assert "Traceback" not in answer.text
+    assert kernel.value("after") is None
+
+
+def test_zone_and_region_give_their_intensity(kernel: Kernel) -> None:
+    kernel.run(cell("--zone DK-DK1"))
+    assert kernel.value("tracker.run.intensity.zone") == "DK-DK1"
+    kernel.run(cell("--country DE --region gcp:europe-north1"))
+    assert "europe-north1" in kernel.value("tracker.run.intensity.place")
+    assert kernel.value("tracker.run.intensity.kind") == "direct"
+
+
+def test_a_baseline_tells_gross_and_net(kernel: Kernel) -> None:
+    answer = kernel.run(cell("--baseline 0.4"))
+    assert "Measuring the idle power for 0.4 s" in answer.stdout
+    assert "Gross " in answer.stdout
+    # The simulated CPU draws the same idling, so nothing is left beyond it.
+    gross, net = kernel.value("[tracker.run.energy_j.value, tracker.run.net_energy_j.value]")
+    assert net < 0.02 * gross
+    assert kernel.value("tracker.run.duration_s") < 3
+
+
+def test_the_process_gets_its_share_and_machine_is_the_default(kernel: Kernel) -> None:
+    kernel.run(cell(""))
+    assert kernel.value("tracker.run.process") is None
+    answer = kernel.run(cell("--scope process"))
+    assert "This process and its children used" in answer.stdout
+    share = kernel.value("tracker.run.process.total_j / tracker.run.energy_j.value")
+    assert 0 <= share <= 1
+    assert "of busy CPU time" in kernel.value("tracker.run.process.how")
+
+
+def test_the_first_steps_foretell_the_run_before_its_first_epoch_has_ended(kernel: Kernel) -> None:
+    answer = kernel.run(
+        f"%%carbontrack --epochs 3 {SIM} --no-log\n"
+        "import time\nfound = []\n"
+        "for epoch in range(3):\n"
+        "    for step in range(60):\n"
+        "        time.sleep(0.02)\n"
+        "        found.append(tracker.recording.moment().estimate)\n"
+        "first = [e for e in found[:60] if e is not None]\n"
+    )
+    assert answer.status == "ok", answer.text
+    assert kernel.value("len(first) > 0 and {e.made_after for e in first} == {0}")
+    assert kernel.value("abs(first[-1].duration_s.value / tracker.run.duration_s - 1) < 0.5")
+    assert kernel.value("first[-1].energy_j is not None and first[-1].emissions_g is not None")
+
+
+def test_bars_of_tqdm_foretell_the_run_where_the_loop_is_out_of_sight(kernel: Kernel) -> None:
+    kernel.run(
+        "import time, io\nfrom tqdm import tqdm\n"
+        "def train():\n"
+        "    for step in tqdm(range(60), file=io.StringIO()):\n"
+        "        time.sleep(0.02)\n"
+        "        found.append(tracker.recording.moment().estimate)\n"
+        "found = []"
+    )
+    answer = kernel.run(f"%%carbontrack --epochs 2 {SIM} --no-log\nfor epoch in range(2):\n    train()")
+    assert answer.status == "ok", answer.text
+    assert kernel.value("any(e is not None and e.made_after == 0 for e in found[:60])")
+
+
+def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run(cell("--country DK").replace("--no-log", f"--log-dir {tmp_path}"))
+    where = kernel.run("%carbontrack where SE PL")
+    text = where.shown[0]["text/plain"]
+    assert text.index("Sweden") < text.index("> Denmark (this run)") < text.index("Poland")
+    assert "<table>" in where.shown[0]["text/html"]
+    assert any("plotly" in kind for shown in where.shown for kind in shown)
+    compare = kernel.run("%carbontrack compare")
+    assert "Green Algorithms" in compare.shown[0]["text/plain"]
+    statement = kernel.run("%carbontrack statement").results[0]
+    assert "Training for 10 epochs on X took" in statement
+    of_folder = kernel.run(f"%carbontrack statement {tmp_path}")
+    assert "Training used" in of_folder.stdout
+    assert "Training for 10 epochs on X took" in of_folder.results[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("%carbontrack where Swedn", "did you mean"),
+        ("%carbontrack when", "offline"),
+        ("%carbontrack statement /nowhere/at/all", "statement:"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_so_in_one_line(kernel: Kernel, line: str, told: str) -> None:
+    answer = kernel.run(line)
+    assert told in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_commands_before_any_run_say_so(tmp_path: Path) -> None:
+    with started(tmp_path) as kernel:
+        for word in ("where", "when", "compare", "statement"):
+            assert "there is no run yet" in kernel.run(f"%carbontrack {word}").stdout
+
+
+def test_what_tracking_took_is_in_the_result(kernel: Kernel) -> None:
+    kernel.run(cell(""))
+    cost = kernel.value("dict(tracker.run.cost)")
+    assert cost["samples"] > 2
+    assert cost["cpu_s"] > 0
+    assert cost["longest_gap_s"] > 0
