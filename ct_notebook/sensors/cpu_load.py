@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,85 +13,28 @@ from ct_notebook.errors import SensorError
 from ct_notebook.records import Device, Finding, Reading
 
 from . import cgroup
+from .cpu_model import Cpu, identify, package_w
 
 SENSOR = "CPU model"
 
 KEY = "cpu:model"
 
-MEASURED = (0.17, 0.34, 0.44, 0.54, 0.64, 0.73, 0.79, 0.86, 0.90, 0.94, 1.00)
-"""Package power at 0, 10, … 100 % load as a share of that at full load: RAPL of eleven cloud servers under
-turbostress (measurements published under CC0), mean; their standard deviation is 0.03 to 0.10."""
-
-CURVE = tuple((power - MEASURED[0]) / (MEASURED[-1] - MEASURED[0]) for power in MEASURED)
-"""The same from 0 to 1."""
-
-UNKNOWN_W = (0.8, 4.5)
-"""Idle and full power of a hardware thread whose family is unknown, W: within what those servers showed,
-0.5-1.2 and 3.0-6.4 W."""
-
-INTEL_SERVER_W = (0.8, 5.0)
-INTEL_SERVERS = frozenset({0x55, 0x6A, 0x6C, 0x8F, 0xCF})
-"""Models of family 6: Skylake/Cascade Lake, Ice Lake (two), Sapphire Rapids, Emerald Rapids servers."""
-
-EPYC_W = (0.5, 2.3)
-"""EPYC of Zen 2 to 4: Cloud Carbon Footprint's coefficients from SPECpower, 0.46-0.74 and 1.6-2.2 W."""
-
-LOW, HIGH = 0.5, 1.5
-"""Models by load were off by up to half on machines with a meter."""
-
 WINDOW_S = 0.1
 """The kernel counts CPU time in steps of 10 ms: a load is told over no less than this, except at first."""
 
+CLOCKS = 4
+"""So many of the busiest CPUs are asked for their clock. Each question takes the kernel to that CPU."""
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """What the CPU says of itself.
-
-    Attributes
-    ----------
-    brand
-        As the CPU says it; "" if it says nothing of use.
-    idle_w, full_w
-        Of one hardware thread (vCPU), W.
-    """
-
-    brand: str
-    idle_w: float
-    full_w: float
-
-
-def share_of_span(load: float) -> float:
-    """How far power has risen from idle (0) to full (1) at a load of 0 to 1. Concave, linear in between."""
-    place = min(max(load, 0.0), 1.0) * (len(CURVE) - 1)
-    left = min(int(place), len(CURVE) - 2)
-    return CURVE[left] + (place - left) * (CURVE[left + 1] - CURVE[left])
-
-
-def identify(cpuinfo: str) -> Cpu:
-    """Name and power of a hardware thread from the text of /proc/cpuinfo.
-
-    No brand is looked up in a list of TDPs: on virtual machines it says nothing of the share one has.
-    """
-    fields: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
-        name, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(name.strip(), " ".join(value.split()))
-    brand = fields.get("model name", "")
-    if not any(character.isalpha() for character in brand) or brand.lower() in {"unknown", "none", "n/a"}:
-        brand = ""
-    vendor, family, model = fields.get("vendor_id"), _int(fields.get("cpu family")), _int(fields.get("model"))
-    idle_w, full_w = UNKNOWN_W
-    if vendor == "GenuineIntel" and family == 6 and model in INTEL_SERVERS:
-        idle_w, full_w = INTEL_SERVER_W
-    # A desktop Ryzen shares the family, but draws twice as much per thread.
-    if vendor == "AuthenticAMD" and "EPYC" in brand and (family == 25 or (family == 23 and model >= 0x30)):
-        idle_w, full_w = EPYC_W
-    return Cpu(brand, idle_w, full_w)
+BUSY = 0.2
+"""A CPU that is busy for a smaller share of the time is not asked for its clock: at rest that is low."""
 
 
 class CpuLoad:
-    """CPU power by load: vCPUs x (idle + (full - idle) x curve(load)).
+    """CPU power by the model of `cpu_model`, from the busy shares of the CPUs that this process may use.
+
+    Where nothing bounds the process, these are all CPUs of the machine, and all load on them counts, whoever
+    causes it. Affinity leaves those it may run on. A quota leaves so many CPUs' worth, with the load of the
+    process's own group, for others run on the same CPUs.
 
     The load between two readings is exact, however far apart they are. So the model sums its own energy and
     gives it as a counter; the power beside it is the average since the reading before.
@@ -100,7 +42,7 @@ class CpuLoad:
     Parameters
     ----------
     cpu
-        Name and power of a thread.
+        The machine's.
     root
         Where `proc` and `sys` are.
     cpus
@@ -132,7 +74,9 @@ class CpuLoad:
             self._threads = quota
             path = cgroup.cpu_time_file(root)
             self._usage = None if path is None else _GroupTime(path)
-        self._watts = self._power_w(min(1.0, 1.0 / self._threads))  # this code runs: one CPU is busy
+        self._clocks = _Clocks(root, self._times.numbers) if _has_clock(cpu) else None
+        busy = self._spread(1.0) if quota == self._threads else [1.0] + [0.0] * (self._times.count - 1)
+        self._watts = package_w(cpu, busy, threads_given=self._threads)  # this code runs: one CPU is busy
         self._has_load = False
         self._energy_j = 0.0  # up to the newest window
         self._shown_j = 0.0
@@ -143,16 +87,15 @@ class CpuLoad:
             self.close()
             msg = f"The load of the CPU cannot be read ({error})."
             raise SensorError(msg) from error
-        threads = f"{self._threads:.3g} vCPU"
         self.devices = (
             Device(
                 key=KEY,
                 component="cpu",
-                name=cpu.brand or f"CPU ({threads})",
+                name=cpu.brand or f"CPU ({self._threads:.3g} vCPU)",
                 method="modelled",
-                detail=f"model: {threads} x {cpu.idle_w:g}-{cpu.full_w:g} W by load",
-                low=LOW,
-                high=HIGH,
+                detail=self._detail(),
+                low=cpu.low,
+                high=cpu.high,
             ),
         )
 
@@ -165,9 +108,9 @@ class CpuLoad:
         except (OSError, ValueError, IndexError) as error:
             return (), {KEY: f"the load of the CPU cannot be read ({error})"}
         if passed_s >= WINDOW_S or not self._has_load:
-            load = self._load(busy, passed_s)
-            if load is not None:
-                self._watts = self._power_w(load)
+            loads = self._loads(busy, passed_s)
+            if loads is not None:
+                self._watts = self._power_w(loads)
                 self._has_load = passed_s >= WINDOW_S
         energy_j = self._energy_j + self._watts * max(0.0, passed_s)
         if passed_s >= WINDOW_S:
@@ -183,28 +126,55 @@ class CpuLoad:
         if self._usage is not None:
             self._usage.close()
 
-    def _power_w(self, load: float) -> float:
-        span_w = self._cpu.full_w - self._cpu.idle_w
-        return self._threads * (self._cpu.idle_w + span_w * share_of_span(load))
+    def _detail(self) -> str:
+        """How the power is modelled, in words."""
+        cpu = self._cpu
+        words = f"model: {self._threads:.3g} vCPU x {cpu.idle_w:.2g}-{cpu.full_w:.2g} W by load"
+        if self._clocks is not None and self._clocks.works:
+            words += " and clock"
+        if cpu.tdp_w is None:
+            return words
+        sockets = f"{cpu.sockets} x " if cpu.sockets > 1 and not cpu.is_virtual else ""
+        return f"{words}, from a TDP of {sockets}{cpu.tdp_w:g} W{' given by you' if cpu.given else ''}"
 
-    def _busy(self) -> tuple[float, float, float]:
-        """Busy and total time of our CPUs, in a unit of their own; CPU seconds of our group or process."""
-        busy, total = self._times.read()
-        return busy, total, time.process_time() if self._usage is None else self._usage.read()
+    def _power_w(self, loads: Sequence[float]) -> float:
+        mhz = None
+        if self._clocks is not None and self._usage is None:
+            mhz = self._clocks.read(loads)
+        return package_w(self._cpu, loads, mhz=mhz, threads_given=self._threads)
 
-    def _load(self, now: tuple[float, float, float], passed_s: float) -> float | None:
-        """Busy share of the CPUs that are charged, 0 to 1; None if no time was counted yet."""
-        busy, total, own_s = (after - before for after, before in zip(now, self._before, strict=True))
+    def _busy(self) -> tuple[Sequence[tuple[float, float]], float]:
+        """Busy and total time of each of our CPUs, in their own unit; CPU seconds of our group or process."""
+        return self._times.read(), time.process_time() if self._usage is None else self._usage.read()
+
+    def _loads(
+        self, now: tuple[Sequence[tuple[float, float]], float], passed_s: float
+    ) -> Sequence[float] | None:
+        """Busy share of each CPU that is charged, 0 to 1; None if no time was counted yet."""
+        (times, own_s), (times_before, own_before_s) = now, self._before
+        spent = [(b - b0, t - t0) for (b, t), (b0, t0) in zip(times, times_before, strict=True)]
+        total = sum(each for _, each in spent)
         if self._usage is None and total > 0:
-            return max(0.0, busy) / total * self._times.count / self._threads
+            loads = [max(0.0, busy) / each if each > 0 else 0.0 for busy, each in spent]
+            # Under a quota that nobody counts, no more than all of it can be ours.
+            return self._spread(sum(loads)) if self._threads < len(loads) else loads
         # Sandboxes such as gVisor show a /proc/stat that stands still: then our own process is what is known.
         if passed_s > 0 and (self._usage is not None or passed_s >= WINDOW_S):
-            return own_s / (passed_s * self._threads)
+            return self._spread((own_s - own_before_s) / passed_s)
         return None
+
+    def _spread(self, busy: float) -> list[float]:
+        """So many busy CPUs among those that are charged, by the scheduler on all of them in turn."""
+        count = max(1, round(self._threads))
+        return [min(1.0, max(0.0, busy) / self._threads)] * count
 
 
 def look(
-    root: Path = Path("/"), cpus: Collection[int] | None = None, clock: Callable[[], float] = time.monotonic
+    root: Path = Path("/"),
+    cpus: Collection[int] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    tdp_w: float | None = None,
 ) -> tuple[CpuLoad | None, Finding]:
     """Set the model up.
 
@@ -212,18 +182,26 @@ def look(
     ----------
     root, cpus, clock
         As for `CpuLoad`.
+    tdp_w
+        TDP of one socket that the user gives, W; on a virtual machine, of what it was given.
 
     Returns
     -------
     sensor, finding
         The sensor is None if this system tells no load.
+
+    Raises
+    ------
+    SettingError
+        The TDP given cannot be one.
     """
     try:
         text = (root / "proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
         text = ""
     try:
-        sensor = CpuLoad(identify(text), root, cpus, clock)
+        cpu = identify(text, tdp_w=tdp_w, threads=os.cpu_count())
+        sensor = CpuLoad(cpu, root, cpus, clock)
     except SensorError as error:
         return None, Finding(SENSOR, found=False, readable=False, why=str(error))
     device = sensor.devices[0]
@@ -231,7 +209,7 @@ def look(
 
 
 class _ProcStat:
-    """Busy and total time of some CPUs from /proc/stat, in the kernel's ticks."""
+    """Busy and total time of each of some CPUs from /proc/stat, in the kernel's ticks."""
 
     def __init__(self, path: Path, cpus: Collection[int]) -> None:
         self._file = os.open(path, os.O_RDONLY)
@@ -245,26 +223,26 @@ class _ProcStat:
         if not ours or len(cpus) == len(numbers):
             # A container that shows only its own CPUs numbers them anew.
             ours = numbers
+        self.numbers = tuple(ours)
         self.count = len(ours)
-        # The first line sums all CPUs, so that a large machine need not be added up again.
-        self._wanted = {b"cpu"} if len(ours) == len(numbers) else {b"cpu%d" % number for number in ours}
+        # A CPU that is switched off leaves the list: its time stands still until it is back.
+        self._newest = {b"cpu%d" % number: (0.0, 0.0) for number in ours}
 
-    def read(self) -> tuple[float, float]:
-        busy = total = 0
+    def read(self) -> Sequence[tuple[float, float]]:
         found = 0
         for line in self._lines():
             name, *columns = line.split()
-            if name in self._wanted:
+            if name in self._newest:
                 found += 1
                 # user nice system idle iowait irq softirq steal; guest time is in user time already.
                 ticks = [int(column) for column in columns[:8]]
                 ticks += [0] * (8 - len(ticks))
-                total += sum(ticks)
-                busy += sum(ticks) - ticks[3] - ticks[4] - ticks[7]
+                total = sum(ticks)
+                self._newest[name] = (total - ticks[3] - ticks[4] - ticks[7], total)
         if not found:
             msg = "our CPUs are not in /proc/stat"
             raise ValueError(msg)
-        return busy, total
+        return list(self._newest.values())
 
     def close(self) -> None:
         file, self._file = self._file, -1
@@ -295,21 +273,50 @@ class _PsutilTimes:
 
         self._psutil = psutil
         there = len(psutil.cpu_times(percpu=True))
-        self._ours = [number for number in range(there) if number in cpus] or list(range(there))
-        self.count = len(self._ours)
+        ours = [number for number in range(there) if number in cpus]
+        self.numbers = tuple(ours or range(there))
+        self.count = len(self.numbers)
 
-    def read(self) -> tuple[float, float]:
+    def read(self) -> Sequence[tuple[float, float]]:
         each = self._psutil.cpu_times(percpu=True)
-        busy = total = 0.0
-        for number in self._ours:
+        found = []
+        for number in self.numbers:
             times = each[number]._asdict()
-            spent = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))
-            total += spent
-            busy += spent - sum(times.get(name, 0.0) for name in ("idle", "iowait", "steal"))
-        return busy, total
+            total = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))
+            found.append((total - sum(times.get(name, 0.0) for name in ("idle", "iowait", "steal")), total))
+        return found
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class _Clocks:
+    """Clocks of busy CPUs from cpufreq.
+
+    /proc/cpuinfo has them too, but on a virtual machine it shows the clock of the time stamp counter, which
+    never changes, and on a real one it asks every CPU.
+    """
+
+    def __init__(self, root: Path, numbers: Sequence[int]) -> None:
+        folder = root / "sys/devices/system/cpu"
+        self._paths = [folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in numbers]
+        self.works = bool(self._paths) and self._paths[0].is_file()
+
+    def read(self, loads: Sequence[float]) -> float | None:
+        """Mean clock of the busiest CPUs, weighted by their load, MHz; None if it is not told."""
+        if not self.works or len(loads) != len(self._paths):
+            return None
+        busiest = sorted(zip(loads, self._paths, strict=True), key=lambda pair: -pair[0])[:CLOCKS]
+        weight = cycles = 0.0
+        for load, path in busiest:
+            if load >= BUSY:
+                try:
+                    cycles += load * int(path.read_text("ascii")) / 1000
+                except (OSError, ValueError):
+                    self.works = False
+                    return None
+                weight += load
+        return cycles / weight if weight else None
 
 
 class _GroupTime:
@@ -351,8 +358,6 @@ def _allowed_cpus() -> Collection[int]:
     return range(1 << 16)
 
 
-def _int(text: str | None) -> int:
-    try:
-        return int(text or "")
-    except ValueError:
-        return -1
+def _has_clock(cpu: Cpu) -> bool:
+    """Whether a clock would say anything: one to compare it with is needed."""
+    return cpu.base_mhz is not None and not cpu.is_virtual
