@@ -157,7 +157,8 @@ def _amount(name: str, value: object, units: dict[str, float], wanted: str) -> f
 
 
 def _mass(g: float) -> str:
-    return f"{g / 1e3:.3g} kg" if g >= 1e3 else f"{g:.3g} g"
+    size, unit = (1e3, "kg") if g >= 1e3 else (1.0, "g") if g >= 0.1 else (1e-3, "mg")
+    return f"{g / size:.3g} {unit}"
 
 
 def _energy(kwh: float) -> str:

@@ -64,6 +64,14 @@ class Device:
     max_power_w: float | None = None
     idle_w: float | None = None
 
+    @property
+    def how(self) -> str:
+        """How its energy is obtained, in words: method and detail, neither said twice."""
+        if not self.detail:
+            return self.method
+        said = self.detail.startswith(("model", self.method))
+        return self.detail if said else f"{self.method}: {self.detail}"
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

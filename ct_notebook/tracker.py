@@ -638,8 +638,6 @@ class CarbonTracker(contextlib.ContextDecorator):
         question = Question(settings.confirm_timeout, settings.on_timeout, settings.on_headless, about)
         was_paused = self._paused
         self.pause()
-        if about and front is not None:
-            front.say(about)
         try:
             recording.write_down("Continue training (y/n)?")
             answer = ask(question, front if front is not None and front.has_buttons else None)

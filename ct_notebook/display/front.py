@@ -155,6 +155,7 @@ class Front:
             token=controls.token,
             left_s=left_s,
             default="continue" if question is None else question.on_timeout,
+            about="" if question is None else question.about,
             message=self._message if time.monotonic() - self._said_s < SAID_S else "",
         )
 

@@ -59,6 +59,8 @@ class Wishes(NamedTuple):
         Seconds until its default is taken; None for ever.
     default
         "continue" or "stop".
+    about
+        Why it is asked, where that is not the prediction in view.
     message
         What became of the newest question or wish, in words.
     """
@@ -68,6 +70,7 @@ class Wishes(NamedTuple):
     token: str = ""
     left_s: float | None = None
     default: str = "continue"
+    about: str = ""
     message: str = ""
 
 
@@ -145,6 +148,7 @@ def status(run: Run, moment: Moment, wishes: Wishes, seq: int, state: str) -> di
             "token": wishes.token,
             "left_s": None if wishes.left_s is None else round(wishes.left_s, 1),
             "default": wishes.default,
+            "about": one_line(wishes.about),
         }
         if wishes.token
         else None,
@@ -252,8 +256,7 @@ def rows(points: Iterable[Point]) -> bytes:
 
 
 def _device(device: Device) -> dict[str, str]:
-    how = f"{device.method}: {device.detail}" if device.detail else device.method
-    return {"name": one_line(device.name, 80), "component": device.component, "how": one_line(how)}
+    return {"name": one_line(device.name, 80), "component": device.component, "how": one_line(device.how)}
 
 
 def _prediction(estimate: Estimate, run: Run) -> dict[str, Any]:

@@ -64,14 +64,13 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
     yield from _prediction_rows(run)
     by_device = run.energy_by_device_j
     for device in run.devices:
-        how = f"{device.method}: {device.detail}" if device.detail else device.method
         if device.key in by_device:
             seconds = run.duration_s
             watts = f", {power_text(by_device[device.key] / seconds)} on average" if seconds > 0 else ""
             figure = f"{energy_text(by_device[device.key])}{watts}"
         else:
             figure = "not read"
-        yield device.component.upper(), one_line(f"{device.name}: {figure} ({how})", 300)
+        yield device.component.upper(), one_line(f"{device.name}: {figure} ({device.how})", 300)
     yield from _part_rows(run)
     intensity = run.intensity
     age = ", ".join(part for part in (intensity.time, intensity.kind) if part)

@@ -133,7 +133,7 @@ function status() {
           duration_s: [total, total * 0.9, total * 1.15],
         }
       : null,
-    question: state === "waiting" ? { token: "t0", left_s: 587, default: "continue" } : null,
+    question: state === "waiting" ? { token: "t0", left_s: 587, default: "continue", about: "" } : null,
     message: "",
   };
 }

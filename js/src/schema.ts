@@ -49,6 +49,7 @@ export interface Question {
   token: string;
   left_s: number | null;
   default: "continue" | "stop";
+  about: string;
 }
 
 export const STATES = [
@@ -150,6 +151,7 @@ function isQuestion(value: unknown): boolean {
     (isThing(value) &&
       isText(value["token"]) &&
       isNumberOrNull(value["left_s"]) &&
+      isText(value["about"]) &&
       (value["default"] === "continue" || value["default"] === "stop"))
   );
 }

@@ -336,10 +336,9 @@ export class View {
           ahead.equivalent,
         ]
       : [];
-    say(
-      this.#askCost,
-      ahead ? `All ${ahead.epochs} epochs are expected to take ${parts.filter(Boolean).join(", ")}.` : "",
-    );
+    const cost =
+      ahead && `All ${ahead.epochs} epochs are expected to take ${parts.filter(Boolean).join(", ")}.`;
+    say(this.#askCost, [question.about, cost].filter(Boolean).join(" "));
     const does = question.default === "continue" ? "continues" : "stops";
     const gone = (performance.now() - this.#live.statusAt) / 1000;
     say(

@@ -158,7 +158,7 @@ test("a stop can be taken back", async () => {
 });
 
 test("a question is answered once, however often it is clicked", async () => {
-  open({ state: "waiting", question: { token: "t1", left_s: 60, default: "stop" } });
+  open({ state: "waiting", question: { token: "t1", left_s: 60, default: "stop", about: "" } });
   expect(element.textContent).toContain("Without an answer it stops in");
   expect(element.textContent).toContain(fixture.status.prediction.co2);
   button("Continue").click();
@@ -175,7 +175,7 @@ test("a question is answered once, however often it is clicked", async () => {
 });
 
 test("focus goes on to the buttons above when the question is gone", async () => {
-  open({ state: "waiting", question: { token: "t2", left_s: null, default: "continue" } });
+  open({ state: "waiting", question: { token: "t2", left_s: null, default: "continue", about: "" } });
   button("Stop").focus();
   await tick({ state: "measuring", question: null });
   expect(document.activeElement).toBe(button("Pause"));

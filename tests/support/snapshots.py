@@ -28,6 +28,8 @@ FINDINGS = (
     Finding("RAPL", found=True, readable=False, why="permission denied", remedy="sudo chmod -R a+r /sys"),
 )
 
+ABOUT = "Budget: time: 0:01:40 expected for the whole run, 0:01:00 allowed."
+
 
 def estimate(after: int, grams: float) -> Estimate:
     """What was expected after so many of ten epochs."""
@@ -117,5 +119,5 @@ def example() -> tuple[dict[str, Any], bytes]:
     """The snapshot of the example, waiting for an answer."""
     run = example_run()
     moment = moment_of(run)
-    wishes = Wishes(token="a-token", left_s=587.2, default="continue")
+    wishes = Wishes(token="a-token", left_s=587.2, default="continue", about=ABOUT)
     return snapshot(run, status(run, moment, wishes, 17, state_of(moment, wishes)), FINDINGS)
