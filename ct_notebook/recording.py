@@ -20,6 +20,7 @@ from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
+from .errors import SettingError
 from .forecast import forecast, forecast_within, full_energy_j, with_intensity_ahead
 from .intensity.ahead import mean_ahead
 from .log import format as texts
@@ -61,6 +62,9 @@ LOG_S = 0.25
 
 USAGE_S = 10.0
 """What the process tree uses is looked at so often: that takes milliseconds, and it is cumulative."""
+
+WORTH_WAITING = 0.1
+"""A better time is named if it would save more than this share."""
 
 COVERED = 0.98
 """A device that was read for less of the time than this is told about below the consumption."""
@@ -220,6 +224,7 @@ class Recording:
         self.tell_news()
         if self._account.read_now():
             self.say(texts.charged_text(self._base.intensity))
+            self._say_when()
         self.say(texts.FINISHED_TEXT)
         self.closed = True
         if self._log is not None:
@@ -740,6 +745,20 @@ class Recording:
         if part is not None:
             used = kwh_text(part.total_j)
             self.say(f"This process and its children used {used} of it, an estimate ({part.how}).")
+
+    def _say_when(self) -> None:
+        """A better time for such a run, where a forecast is at hand and it would have made a difference."""
+        outlook, run = self._outlook, self.run()
+        if outlook is None or not outlook.ahead or run.energy_j is None:
+            return
+        from .advice import when  # noqa: PLC0415 - few runs have a forecast
+
+        try:
+            found = when(run.energy_j.value * run.pue.value, run.duration_s, outlook.ahead, time.time())
+        except SettingError:  # the forecast does not reach over such a run
+            return
+        if found.saving_g > WORTH_WAITING * found.starts[0].emissions_g:
+            self.say(f"For the next such run: {found.sentence()} (%carbontrack when)")
 
     def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float) -> None:
         """What had been predicted against what was used, one line; nothing if other epochs were predicted."""

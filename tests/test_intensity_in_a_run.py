@@ -228,3 +228,16 @@ def test_a_key_is_in_no_repr_and_no_log(monkeypatch: pytest.MonkeyPatch, tmp_pat
         time.sleep(0.05)
     assert key not in repr(tracker.run)
     assert all(key not in path.read_text("utf-8") for path in tmp_path.iterdir())
+
+
+def test_a_better_time_is_named_at_the_end_where_a_forecast_shows_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = time.time()
+    ahead = tuple((now_s - 60 + 1800 * slot, 300.0 if slot < 4 else 100.0) for slot in range(96))
+    tracker, said = track(Scripted(lambda: Outlook(figure(300.0), ahead)), monkeypatch, 2)
+    for _ in tracker.epochs():
+        time.sleep(0.2)
+    (told,) = [text for text in said if "For the next such run" in text]
+    assert "(67%) less" in told
+    assert told.endswith("(%carbontrack when)")
