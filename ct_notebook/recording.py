@@ -110,6 +110,8 @@ class Recording:
             components=settings.component_set,
             devices_by_pid=settings.devices_by_pid,
             simulated=_simulated(settings),
+            cpu_tdp_w=settings.cpu_tdp,
+            gpu_limit_w=settings.gpu_power_limit,
         )
         interval_s = min(settings.update_interval, INTERVAL_CAP_S)
         self._settings = settings
@@ -352,8 +354,9 @@ class Recording:
         known["cpu_is_arm"] = float(machine.is_arm)
         if machine.sockets is not None:
             known["cpu_sockets"] = float(machine.sockets)
-        if self._settings.cpu_tdp is not None:
-            known["cpu_tdp_w"] = self._settings.cpu_tdp
+        tdp_w = self._settings.cpu_tdp or machine.tdp_w
+        if tdp_w is not None:
+            known["cpu_tdp_w"] = tdp_w
         if len(used) == 2:
             (first_s, first), (last_s, last) = used
             busy_s = max(0.0, last.busy_s - first.busy_s)

@@ -22,6 +22,7 @@ from .errors import TrainingStopped
 from .intensity import choose_intensity, choose_pue
 from .recording import Recording, Show
 from .records import Run
+from .sensors.cpu_model import check_tdp
 from .settings import OPTIONS, Settings, check_epochs, resolve
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         return tracker
 
     def _set_up(self, settings: Settings, show: Show) -> None:
-        # A wrong country or PUE is told here, before anything runs.
+        # A wrong country, PUE or TDP is told here, before anything runs.
+        check_tdp(settings.cpu_tdp)
         self._intensity = choose_intensity(
             carbon_intensity=settings.carbon_intensity,
             country=settings.country,

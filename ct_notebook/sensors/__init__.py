@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from ct_notebook.errors import CtNotebookError
 from ct_notebook.records import Finding
 
 from .base import Discovery, Sensor
@@ -24,6 +25,8 @@ def discover(
     simulated: Simulated | None = None,
     environ: Mapping[str, str] | None = None,
     root: Path = Path("/"),
+    cpu_tdp_w: float | None = None,
+    gpu_limit_w: float | None = None,
 ) -> Discovery:
     """Look for everything that tells the power of this machine, and open what can be read.
 
@@ -42,62 +45,108 @@ def discover(
         The environment; the process's own if None.
     root
         Where `proc`, `sys` and `dev` are.
+    cpu_tdp_w
+        TDP of one socket that the user gives, for a CPU without a meter; on a virtual machine, of what it was
+        given. W.
+    gpu_limit_w
+        Power limit that the user gives for GPUs that tell no power, W.
 
     Returns
     -------
     discovery
         Never an error for hardware that is absent or locked: its finding says why, and what mends it.
+
+    Raises
+    ------
+    SettingError
+        A TDP or limit given cannot be one.
+    CtNotebookError
+        A table of ct_notebook is missing or damaged.
     """
     environ = os.environ if environ is None else environ
     simulated = simulated or Simulated()
     sensors: list[Sensor] = []
     findings: list[Finding] = []
     notes: list[str] = []
-    if "gpu" in components:
-        if simulated.gpu is not None and simulated.gpu_watts is not None:
-            gpu = SimulatedSensor("gpu", simulated.gpu, simulated.gpu_watts, simulated.gpu_util)
-            sensors.append(gpu)
-            findings.append(_made_up("GPU", gpu))
+    try:
+        if "gpu" in components:
+            if simulated.gpu is not None and simulated.gpu_watts is not None:
+                gpu = SimulatedSensor("gpu", simulated.gpu, simulated.gpu_watts, simulated.gpu_util)
+                sensors.append(gpu)
+                findings.append(_made_up("GPU", gpu))
+            else:
+                notes += _gpus(
+                    environ,
+                    root,
+                    sensors,
+                    findings,
+                    devices_by_pid=devices_by_pid,
+                    limit_w=gpu_limit_w,
+                )
+        if simulated.cpu is not None and simulated.cpu_tdp_w is not None:
+            if "cpu" in components:
+                cpu = SimulatedSensor("cpu", simulated.cpu, simulated.cpu_tdp_w, simulated.cpu_util)
+                sensors.append(cpu)
+                findings.append(_made_up("CPU", cpu))
         else:
-            found, said, remarks = _gpus(environ, root, devices_by_pid=devices_by_pid)
-            sensors += found
-            findings.append(said)
-            notes += remarks
-            if (root / "dev/kfd").exists():
-                why = "There is an AMD GPU, and ct_notebook cannot read those: its energy is left out."
-                findings.append(Finding("AMD GPU", found=True, readable=False, why=why))
-                if not found:  # where another GPU is read, this one is most likely the processor's own
-                    notes.append(why)
-    if simulated.cpu is not None and simulated.cpu_tdp_w is not None:
-        if "cpu" in components:
-            cpu = SimulatedSensor("cpu", simulated.cpu, simulated.cpu_tdp_w, simulated.cpu_util)
-            sensors.append(cpu)
-            findings.append(_made_up("CPU", cpu))
-    else:
-        has_dram = False
-        if "cpu" in components:
-            has_dram = _cpus(environ, root, sensors, findings)
-        if "ram" in components:
-            _memory(root, sensors, findings, has_dram=has_dram)
+            has_dram = False
+            if "cpu" in components:
+                has_dram = _cpus(environ, root, sensors, findings, tdp_w=cpu_tdp_w)
+            if "ram" in components:
+                _memory(root, sensors, findings, has_dram=has_dram)
+    except CtNotebookError:
+        for sensor in sensors:
+            sensor.close()
+        raise
     return Discovery(tuple(sensors), tuple(findings), tuple(notes))
 
 
 def _gpus(
-    environ: Mapping[str, str], root: Path, *, devices_by_pid: bool
-) -> tuple[list[Sensor], Finding, tuple[str, ...]]:
+    environ: Mapping[str, str],
+    root: Path,
+    sensors: list[Sensor],
+    findings: list[Finding],
+    *,
+    devices_by_pid: bool,
+    limit_w: float | None,
+) -> list[str]:
+    """Add the GPUs. What else is to be said of them is returned."""
     from . import nvml  # noqa: PLC0415 - loads ctypes and, where there is a driver, pynvml
 
+    sensor = None
+    notes: list[str] = []
     try:
-        sensor, finding, notes = nvml.look(environ, devices_by_pid=devices_by_pid, root=root)
+        sensor, finding, remarks = nvml.look(
+            environ, devices_by_pid=devices_by_pid, root=root, limit_w=limit_w
+        )
+        notes += remarks
+    except CtNotebookError:
+        raise
     except Exception as error:  # a broken driver must not keep the rest from being measured
-        return [], Finding(nvml.SENSOR, found=True, readable=False, why=_failed(error)), ()
-    return ([] if sensor is None else [sensor]), finding, notes
+        finding = Finding(nvml.SENSOR, found=True, readable=False, why=_failed(error))
+    findings.append(finding)
+    if sensor is not None:
+        sensors.append(sensor)
+    if (root / "dev/kfd").exists():
+        why = "There is an AMD GPU, and ct_notebook cannot read those: its energy is left out."
+        findings.append(Finding("AMD GPU", found=True, readable=False, why=why))
+        if sensor is None:  # where another GPU is read, this one is most likely the processor's own
+            notes.append(why)
+    return notes
 
 
-def _cpus(environ: Mapping[str, str], root: Path, sensors: list[Sensor], findings: list[Finding]) -> bool:
+def _cpus(
+    environ: Mapping[str, str],
+    root: Path,
+    sensors: list[Sensor],
+    findings: list[Finding],
+    *,
+    tdp_w: float | None,
+) -> bool:
     """Add the CPU's meter, or the model of its load. True if memory has a meter."""
-    from . import cpu_load, rapl  # noqa: PLC0415 - not every run looks at the CPU
+    from . import cpu_load, cpu_model, rapl  # noqa: PLC0415 - not every run looks at the CPU
 
+    cpu_model.check_tdp(tdp_w)
     has_package = has_dram = False
     base = Path(environ[RAPL_DIR]) if environ.get(RAPL_DIR) else root / "sys/class/powercap"
     in_container = (root / ".dockerenv").exists() or (root / "run/.containerenv").exists()
@@ -111,7 +160,7 @@ def _cpus(environ: Mapping[str, str], root: Path, sensors: list[Sensor], finding
             sensors.append(meter)
             has_package, has_dram = meter.has_package, meter.has_dram
     if not has_package:
-        model, finding = cpu_load.look(root)
+        model, finding = cpu_load.look(root, tdp_w=tdp_w)
         findings.append(finding)
         if model is not None:
             sensors.append(model)

@@ -96,6 +96,7 @@ class CpuLoad:
                 detail=self._detail(),
                 low=cpu.low,
                 high=cpu.high,
+                idle_w=package_w(cpu, [], threads_given=self._threads),
             ),
         )
 
@@ -129,7 +130,7 @@ class CpuLoad:
     def _detail(self) -> str:
         """How the power is modelled, in words."""
         cpu = self._cpu
-        words = f"model: {self._threads:.3g} vCPU x {cpu.idle_w:.2g}-{cpu.full_w:.2g} W by load"
+        words = f"model: {self._threads:.3g} vCPU x {cpu.idle_w:.3g}-{cpu.full_w:.3g} W by load"
         if self._clocks is not None and self._clocks.works:
             words += " and clock"
         if cpu.tdp_w is None:

@@ -215,9 +215,7 @@ def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = 
     CtNotebookError
         A table is missing or damaged.
     """
-    if tdp_w is not None and not 0 < tdp_w <= MOST_TDP_W:
-        msg = f"cpu_tdp is {tdp_w:g} W: give the TDP of one socket, above 0 and up to {MOST_TDP_W:g} W."
-        raise SettingError(msg)
+    check_tdp(tdp_w)
     blocks = [_fields(block) for block in re.split(r"\n\s*\n", cpuinfo) if block.strip()]
     first = blocks[0] if blocks else {}
     brand = _brand(first.get("model name", ""))
@@ -246,6 +244,19 @@ def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = 
         return _virtual(bare)
     known_w = tdp_of(brand) if tdp_w is None else tdp_w
     return _by_thread(bare) if known_w is None else _by_tdp(replace(bare, tdp_w=known_w))
+
+
+def check_tdp(tdp_w: float | None) -> None:
+    """Refuse a TDP that cannot be one; None is none.
+
+    Raises
+    ------
+    SettingError
+        It is not above 0 W, or above what any socket has.
+    """
+    if tdp_w is not None and not 0 < tdp_w <= MOST_TDP_W:
+        msg = f"cpu_tdp is {tdp_w:g} W: give the TDP of one socket, above 0 and up to {MOST_TDP_W:g} W."
+        raise SettingError(msg)
 
 
 def package_w(
@@ -373,7 +384,7 @@ def kinds() -> dict[str, Kind]:
         row["kind"]: Kind(
             kind=row["kind"], source=row["source"], **{name: _number(KINDS, row, name) for name in numbers}
         )
-        for row in _rows(KINDS)
+        for row in _rows(KINDS, "kind", "source", *numbers)
     }
 
 
@@ -391,22 +402,26 @@ def families() -> tuple[Family, ...]:
             full_w=_number(FAMILIES, row, "full_w"),
             source=row["source"],
         )
-        for row in _rows(FAMILIES)
+        for row in _rows(FAMILIES, *FAMILY_COLUMNS)
     )
 
 
 @cache
 def _tdps() -> dict[str, float]:
-    return {row["cpu"]: _number(TDPS, row, "tdp_w") for row in _rows(TDPS)}
+    return {row["cpu"]: _number(TDPS, row, "tdp_w") for row in _rows(TDPS, "cpu", "tdp_w")}
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def _rows(name: str, *columns: str) -> list[dict[str, str]]:
     try:
         text = (resources.files("ct_notebook.sensors") / "data" / name).read_text("utf-8")
     except OSError as error:
         msg = f"The table {name} is missing ({error}): install ct_notebook again."
         raise CtNotebookError(msg) from error
-    return list(csv.DictReader(text.splitlines()))
+    rows = list(csv.DictReader(text.splitlines()))
+    if not rows or not set(columns) <= set(rows[0]):
+        msg = f"The table {name} is damaged: it lacks a column or all rows. Install ct_notebook again."
+        raise CtNotebookError(msg)
+    return rows
 
 
 def _number(table: str, row: dict[str, str], column: str) -> float:

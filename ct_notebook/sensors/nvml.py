@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ct_notebook.errors import SettingError
 from ct_notebook.records import Device, Finding, Reading
 
 from .visible_gpus import Gpu, Slice, Visible, order_note, visible_gpus
@@ -26,6 +27,16 @@ Convenient Energy Measurements for GPUs", SC'24, arXiv 2312.02741. The energy co
 SLICE_BAND = (0.3, 2.0)
 """The same for a MIG slice, whose share of its GPU is by processors, whatever its neighbours do. Assumed."""
 
+IDLE_SHARE = 0.1
+"""Idle power over the limit, of a GPU that tells no power. Assumed: most are between 0.05 and 0.15."""
+
+MODEL_BAND = (0.3, 2.0)
+"""The same for utilisation x limit. Assumed: utilisation is the share of time that any kernel ran, so at 100
+% a GPU may draw a third of its limit, and at 0 % half or twice the share taken for idle."""
+
+MOST_LIMIT_W = 3000.0
+"""No GPU or module is sold with a higher limit than 2900 W (GB300 with its CPU)."""
+
 PLAUSIBLE = 3.0
 """Times the power limit: a figure above it is garbage."""
 
@@ -35,12 +46,16 @@ UNKNOWN_LIMIT_W = 1000.0
 ZEROS = 3
 """A GPU that runs draws 5 W and more. Zeros this many times in a row are told as such."""
 
+_NOR = "energy, nor utilisation and limit"
+
+_GIVE = "%%carbontrack --gpu-power-limit WATTS"
+
 _HIDDEN = "A module that is no longer maintained is called pynvml too and hides NVIDIA's."
 
 
 @dataclass(slots=True)
 class _Channel:
-    """One way to ask a GPU, and whether it answers."""
+    """One way to ask a GPU for thousandths of W, J or all of its time, and whether it answers."""
 
     name: str
     ask: Callable[[Any], int]
@@ -49,7 +64,7 @@ class _Channel:
 
 @dataclass(slots=True)
 class _Card:
-    """A GPU or slice that is read: the handle is of the whole GPU."""
+    """A GPU or slice that is read: the handle is of the whole GPU. With `busy` its power is modelled."""
 
     device: Device
     place: Visible
@@ -59,6 +74,7 @@ class _Card:
     limit_w: float
     power: _Channel
     energy: _Channel
+    busy: _Channel | None = None
     lost: str = ""
     zeros: int = 0
 
@@ -68,7 +84,7 @@ class _ShutDownError(Exception):
 
 
 class NvmlSensor:
-    """GPUs by NVML: an energy counter where there is one, and a power gauge.
+    """GPUs by NVML: an energy counter where there is one, and a power gauge; else utilisation x limit.
 
     Holds one initialisation of NVML, which `close` gives back. Process lists are never read here.
 
@@ -126,6 +142,8 @@ class NvmlSensor:
 
     def _read(self, card: _Card) -> Reading | str:
         """A reading, or why there is none."""
+        if card.busy is not None:
+            return self._model(card, card.busy)
         whys = []
         figures: list[float | None] = []
         for channel in (card.power, card.energy):
@@ -153,8 +171,16 @@ class NvmlSensor:
             counter_j=None if counter_j is None else counter_j * card.share,
         )
 
+    def _model(self, card: _Card, channel: _Channel) -> Reading | str:
+        """Utilisation x limit, or why there is no utilisation."""
+        busy, why = self._ask(card, channel)
+        if busy is None:
+            return card.lost or why or "the GPU no longer tells its utilisation"
+        watts = card.limit_w * (IDLE_SHARE + (1 - IDLE_SHARE) * min(busy, 1.0))
+        return Reading(card.device.key, "gpu", "modelled", watts=watts)
+
     def _ask(self, card: _Card, channel: _Channel) -> tuple[float | None, str]:
-        """A figure in W or J, or why there is none. What is not supported is not asked for again."""
+        """A figure in W, J or as a share, or why there is none. What is not supported is not asked again."""
         if not channel.works:
             return None, ""
         nvml = self._nvml
@@ -172,7 +198,11 @@ class NvmlSensor:
 
 
 def look(
-    environ: Mapping[str, str], *, devices_by_pid: bool = False, root: Path = Path("/")
+    environ: Mapping[str, str],
+    *,
+    devices_by_pid: bool = False,
+    root: Path = Path("/"),
+    limit_w: float | None = None,
 ) -> tuple[NvmlSensor | None, Finding, tuple[str, ...]]:
     """Open NVML and choose the GPUs.
 
@@ -184,12 +214,22 @@ def look(
         Only GPUs on which this process or a child of it runs now.
     root
         Where `dev` is, to tell a container without a driver from a machine without a GPU.
+    limit_w
+        Power limit that the user gives for GPUs that tell no power, W; None takes the driver's.
 
     Returns
     -------
     sensor, finding, notes
         The sensor is None if there is nothing to read.
+
+    Raises
+    ------
+    SettingError
+        The limit given cannot be one.
     """
+    if limit_w is not None and not 0 < limit_w <= MOST_LIMIT_W:
+        msg = f"gpu_power_limit is {limit_w:g} W: give that of one GPU, above 0 and up to {MOST_LIMIT_W:g} W."
+        raise SettingError(msg)
     nvml, finding = _load(root)
     if finding is not None:
         return None, finding, ()
@@ -198,7 +238,7 @@ def look(
     except nvml.NVMLError as error:
         return None, _no_start(nvml, error), ()
     try:
-        sensor, finding, notes = _choose(nvml, environ, devices_by_pid=devices_by_pid)
+        sensor, finding, notes = _choose(nvml, environ, devices_by_pid=devices_by_pid, limit_w=limit_w)
     except BaseException as error:
         _shut_down(nvml)
         if not isinstance(error, nvml.NVMLError):
@@ -253,7 +293,7 @@ def _found(why: str, remedy: str = "", *, readable: bool = False) -> Finding:
 
 
 def _choose(
-    nvml: Any, environ: Mapping[str, str], *, devices_by_pid: bool
+    nvml: Any, environ: Mapping[str, str], *, devices_by_pid: bool, limit_w: float | None
 ) -> tuple[NvmlSensor | None, Finding, tuple[str, ...]]:
     count = nvml.nvmlDeviceGetCount()
     if not count:
@@ -277,23 +317,35 @@ def _choose(
     cards = []
     silent = []
     for place in places:
-        card = None if handles[place.gpu] is None else _card(nvml, place, gpus[place.gpu], handles[place.gpu])
+        gpu, handle = gpus[place.gpu], handles[place.gpu]
+        card = None
+        if handle is not None:
+            card = _card(nvml, place, gpu, handle) or _modelled(nvml, place, gpu, handle, limit_w)
         if card is None:
-            silent.append(gpus[place.gpu].name)
+            silent.append(gpu.name)
         else:
             cards.append(card)
-    if silent:
-        notes.append(f"Tells neither power nor energy, so it is not counted: {', '.join(silent)}.")
-    if any("GH200" in card.device.name for card in cards):
-        notes.append(
-            "A GH200 may count its CPU and memory in the figure of its GPU, which are then counted twice."
-        )
+    notes += _remarks(cards, silent)
     if not cards:
-        return None, _found(f"{', '.join(silent)}: tells neither power nor energy."), tuple(notes)
+        return None, _found(f"{', '.join(silent)}: tells neither power nor {_NOR}.", _GIVE), tuple(notes)
     what = ", ".join(f"{card.device.name} ({card.device.detail})" for card in cards)
     not_shown = count - len({place.gpu for place in places})
     rest = f" {not_shown} more not counted." if not_shown else ""
     return NvmlSensor(nvml, cards), _found(f"{what}.{rest}", readable=True), tuple(notes)
+
+
+def _remarks(cards: list[_Card], silent: list[str]) -> list[str]:
+    """What is to be said of GPUs that tell nothing, no power, or more than their own."""
+    notes = []
+    if silent:
+        notes.append(f"Tells neither power nor {_NOR}, so it is not counted: {', '.join(silent)}.")
+    if guessed := [card.device.name for card in cards if card.busy]:
+        notes.append(f"Tells no power, so utilisation x power limit stands for it: {', '.join(guessed)}.")
+    if any("GH200" in card.device.name for card in cards):
+        notes.append(
+            "A GH200 may count its CPU and memory in the figure of its GPU, which are then counted twice."
+        )
+    return notes
 
 
 def _describe(nvml: Any, index: int, handle: Any) -> Gpu:
@@ -357,6 +409,36 @@ def _card(nvml: Any, place: Visible, gpu: Gpu, handle: Any) -> _Card | None:
         max_power_w=PLAUSIBLE * limit_w * share,
     )
     return _Card(device, place, gpu.uuid, handle, share, limit_w, power, energy)
+
+
+def _modelled(nvml: Any, place: Visible, gpu: Gpu, handle: Any, limit_w: float | None) -> _Card | None:
+    """A GPU that tells no power, by its utilisation and limit; None if it lacks one of them.
+
+    The utilisation of a divided GPU is not told, so a slice has no model.
+    """
+    if place.slice is not None or _or_none(nvml, nvml.nvmlDeviceGetUtilizationRates, handle) is None:
+        return None
+    limit, whose = limit_w, " given by you"
+    if limit is None:
+        told = _or_none(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle) or _or_none(
+            nvml, nvml.nvmlDeviceGetPowerManagementDefaultLimit, handle
+        )
+        if not told:
+            return None
+        limit, whose = told / 1000, ""
+    device = Device(
+        key=f"gpu:{gpu.uuid}",
+        component="gpu",
+        name=gpu.name,
+        method="modelled",
+        detail=f"model: utilisation x limit of {limit:g} W{whose}, of which {IDLE_SHARE:.0%} idle",
+        low=MODEL_BAND[0],
+        high=MODEL_BAND[1],
+    )
+    power = _Channel("power", nvml.nvmlDeviceGetPowerUsage, works=False)
+    energy = _Channel("energy", nvml.nvmlDeviceGetTotalEnergyConsumption, works=False)
+    busy = _Channel("utilisation", lambda asked: 10 * int(nvml.nvmlDeviceGetUtilizationRates(asked).gpu))
+    return _Card(device, place, gpu.uuid, handle, 1.0, limit, power, energy, busy)
 
 
 def _share(nvml: Any, handle: Any, part: Any) -> tuple[float, str]:

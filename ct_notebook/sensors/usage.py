@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import cgroup
+from .cpu_model import identify
 
 GIB = 2**30
 
@@ -54,6 +55,8 @@ class Machine:
         Memory of the machine and what this process may use of it, GB of 2^30 bytes.
     is_arm
         Whether its CPU is of the ARM family.
+    tdp_w
+        Of one socket, W; None where it is not known, as on virtual machines.
     """
 
     cpus: int
@@ -62,6 +65,7 @@ class Machine:
     memory_gb: float
     allotted_memory_gb: float
     is_arm: bool
+    tdp_w: float | None
 
 
 class UsageReader:
@@ -110,19 +114,21 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
     quota = cgroup.cpu_limit(root)
     memory_gb = psutil.virtual_memory().total / GIB
     limit = cgroup.memory_limit_bytes(root)
+    text = _cpuinfo(root)
+    packages = {line for line in text.splitlines() if line.startswith("physical id")}
     return Machine(
         cpus=cpus,
         allotted_cpus=min(float(allowed), quota) if quota is not None else float(allowed),
-        sockets=_sockets(root),
+        sockets=len(packages) or None,
         memory_gb=memory_gb,
         allotted_memory_gb=memory_gb if limit is None else min(memory_gb, limit / GIB),
         is_arm=platform.machine().lower().startswith(("arm", "aarch")),
+        tdp_w=identify(text).tdp_w,
     )
 
 
-def _sockets(root: Path) -> int | None:
+def _cpuinfo(root: Path) -> str:
     try:
-        text = (root / "proc/cpuinfo").read_text("utf-8", "replace")
+        return (root / "proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
-        return None
-    return len({line for line in text.splitlines() if line.startswith("physical id")}) or None
+        return ""

@@ -10,7 +10,7 @@ import pytest
 from ct_notebook.errors import SensorError
 from ct_notebook.sensors import cpu_load
 from ct_notebook.sensors.cpu_load import KEY, CpuLoad
-from ct_notebook.sensors.cpu_model import identify, share_of_span
+from ct_notebook.sensors.cpu_model import identify, package_w, share_of_span
 from support.sysfs import Proc
 
 EPYC = "vendor_id: AuthenticAMD\ncpu family: 25\nmodel: 1\nmodel name: AMD EPYC 7B13\n"
@@ -270,4 +270,99 @@ def test_this_machine_has_a_load() -> None:
     threads = float(sensor.devices[0].detail.split()[1])
     watts, _ = figures(sensor)
     assert 0.5 * threads <= watts <= 5.0 * threads
+    sensor.close()
+
+
+SERVER = "".join(
+    f"processor: {number}\nvendor_id: GenuineIntel\ncpu family: 6\nmodel: 85\nphysical id: {number % 2}\n"
+    f"core id: {number // 2 % 2}\nmodel name: Intel(R) Xeon(R) Gold 6230R CPU @ 2.10GHz\nflags: fpu\n\n"
+    for number in range(8)
+)
+"""Two sockets of two cores of two threads."""
+
+
+def give_clocks(root: Path, *mhz: float) -> None:
+    for number, each in enumerate(mhz):
+        path = root / f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_cur_freq"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{each * 1000:.0f}\n")
+
+
+def test_a_known_machine_is_charged_whole_and_says_from_what(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER)
+    sensor = machine.open()
+    assert sensor.devices[0].detail.endswith("W by load, from a TDP of 2 x 150 W")
+    cpu = identify(SERVER)
+    machine.run(1, *[0.0] * 8)
+    assert figures(sensor)[0] == pytest.approx(8 * cpu.idle_w)
+    machine.run(1, 1, 1, 0, 0, 0, 0, 0, 0)
+    few = figures(sensor)[0]
+    machine.run(1, *[0.25] * 8)
+    assert few > figures(sensor)[0]  # two busy cores clock and draw as they do, eight resting ones less
+    machine.run(1, *[1.0] * 8)
+    assert figures(sensor)[0] == pytest.approx(8 * cpu.full_w)
+    sensor.close()
+
+
+def test_half_of_a_known_machine_is_half_of_its_power(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER)
+    sensor = machine.open(frozenset({0, 1, 2, 3}))
+    machine.run(1, *[1.0] * 8)
+    assert figures(sensor)[0] == pytest.approx(4 * identify(SERVER).full_w)
+    sensor.close()
+
+
+def test_a_tdp_given_by_the_user_counts(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER)
+    sensor, finding = cpu_load.look(tmp_path, range(8), machine.clock, tdp_w=100)
+    assert sensor is not None
+    assert "from a TDP of 2 x 100 W given by you" in finding.why
+    machine.run(1, *[1.0] * 8)
+    assert figures(sensor)[0] == pytest.approx(8 * identify(SERVER, tdp_w=100).full_w)
+    sensor.close()
+
+
+def test_the_clock_of_busy_cpus_counts_and_that_of_resting_ones_does_not(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER)
+    give_clocks(tmp_path, 1050, *[800] * 7)
+    sensor = machine.open()
+    assert "by load and clock" in sensor.devices[0].detail
+    machine.run(1, 1, *[0.1] * 7)
+    cpu = identify(SERVER)
+    assert figures(sensor)[0] == pytest.approx(package_w(cpu, [1, *[0.1] * 7], mhz=1050))
+    machine.run(1, *[0.1] * 8)
+    assert figures(sensor)[0] == pytest.approx(package_w(cpu, [0.1] * 8))
+    sensor.close()
+
+
+def test_a_clock_that_cannot_be_read_any_more_is_left_out(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER)
+    give_clocks(tmp_path, *[1050] * 8)
+    sensor = machine.open()
+    (tmp_path / "sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq").write_text("<unknown>\n")
+    machine.run(1, 0, 0, 0, 1, 0, 0, 0, 0)
+    cpu = identify(SERVER)
+    assert figures(sensor)[0] == pytest.approx(package_w(cpu, [1.0] + [0.0] * 7))
+    sensor.close()
+
+
+def test_a_virtual_machine_s_clock_is_not_asked_for(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 8, SERVER.replace("flags: fpu", "flags: fpu hypervisor"))
+    give_clocks(tmp_path, *[1000] * 8)
+    sensor = machine.open()
+    assert sensor.devices[0].detail == "model: 8 vCPU x 0.65-5 W by load"
+    machine.run(1, *[1.0] * 8)
+    assert figures(sensor)[0] == pytest.approx(40)
+    sensor.close()
+
+
+def test_a_cpu_that_is_switched_off_stands_still(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    sensor = machine.open()
+    machine.run(1, 1, 1, 1, 1)
+    text = (tmp_path / "proc/stat").read_text()
+    (tmp_path / "proc/stat").write_text(
+        "".join(f"{x}\n" for x in text.splitlines() if not x.startswith("cpu3"))
+    )
+    assert figures(sensor)[0] == pytest.approx(unknown_w(1, 1, 1, 0))
     sensor.close()

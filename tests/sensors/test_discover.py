@@ -75,6 +75,29 @@ def test_a_virtual_machine_is_modelled(tmp_path: Path) -> None:
     close(found)
 
 
+def test_a_tdp_and_a_limit_that_are_given_reach_their_models(stub: NvmlStub, tmp_path: Path) -> None:
+    Proc(tmp_path, cpus=4)
+    stub.set(0, power_error=3, energy_error=3, utilization=100)
+    found = discover(components=ALL, environ={}, root=tmp_path, cpu_tdp_w=65, gpu_limit_w=70)
+    gpu, cpu, _ = found.devices
+    assert "70 W given by you" in gpu.detail
+    assert "TDP of 65 W given by you" in cpu.detail
+    assert watts(found)[gpu.key] == pytest.approx(70)
+    close(found)
+
+
+@pytest.mark.parametrize(("name", "said"), [("cpu_tdp_w", "cpu_tdp"), ("gpu_limit_w", "gpu_power_limit")])
+def test_a_tdp_or_a_limit_that_cannot_be_is_refused_even_where_there_are_meters(
+    stub: NvmlStub, tmp_path: Path, name: str, said: str
+) -> None:
+    Proc(tmp_path)
+    make_rapl(tmp_path)
+    given: dict[str, Any] = {name: -1.0}
+    with pytest.raises(SettingError, match=said):
+        discover(components=ALL, environ={}, root=tmp_path, **given)
+    assert stub.inits == stub.shutdowns
+
+
 def test_a_limit_of_memory_counts_instead_of_the_machine_s(tmp_path: Path) -> None:
     Proc(tmp_path).group("0::/us", {"us/memory.max": str(4 * 2**30)})
     found = discover(components=frozenset({"ram"}), environ={}, root=tmp_path)

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pynvml
 import pytest
 
 from ct_notebook.account import Account, Mark
+from ct_notebook.errors import SettingError
 from ct_notebook.records import Reading, Sample
 from ct_notebook.sensors import nvml
 from ct_notebook.sensors.nvml import NvmlSensor
@@ -93,9 +95,81 @@ def test_a_channel_that_is_dropped_later_leaves_the_other(stub: NvmlStub) -> Non
     sensor.close()
 
 
+MUTE: dict[str, Any] = {"power_error": nvml_stub.NOT_SUPPORTED, "energy_error": nvml_stub.NOT_SUPPORTED}
+
+
+def test_a_gpu_without_a_power_reading_is_modelled_by_utilisation_and_limit(stub: NvmlStub) -> None:
+    stub.count = 2
+    stub.set(0, **MUTE, name="GRID", utilization=50)
+    sensor, finding, notes = nvml.look({})
+    assert sensor is not None
+    device = sensor.devices[0]
+    assert (device.method, device.component) == ("modelled", "gpu")
+    assert device.detail == "model: utilisation x limit of 400 W, of which 10% idle"
+    assert device.low < 0.5
+    assert device.high > 1.5
+    assert "model" in finding.why
+    assert any("GRID" in note and "utilisation x power limit" in note for note in notes)
+    for percent, watts in ((50, 220), (0, 40), (100, 400)):
+        stub.set(0, utilization=percent)
+        readings, missing = sensor.read()
+        assert not missing
+        assert readings[0].method == "modelled"
+        assert readings[0].watts == pytest.approx(watts)
+        assert readings[0].counter_j is None
+        assert readings[1].method == "counter"
+    sensor.close()
+
+
+def test_a_limit_that_is_given_counts_for_gpus_without_a_reading_alone(stub: NvmlStub) -> None:
+    stub.count = 2
+    stub.set(0, **MUTE, limit_error=nvml_stub.NOT_SUPPORTED, utilization=100)
+    sensor, _, _ = nvml.look({}, limit_w=70)
+    assert sensor is not None
+    assert "70 W given by you" in sensor.devices[0].detail
+    assert sensor.devices[1].detail == "NVML energy counter"
+    readings, _ = sensor.read()
+    assert [reading.watts for reading in readings] == [70, 100]
+    sensor.close()
+
+
+def test_without_a_limit_there_is_no_model(stub: NvmlStub) -> None:
+    stub.set(0, **MUTE, limit_error=nvml_stub.NOT_SUPPORTED)
+    sensor, finding, _ = nvml.look({})
+    assert sensor is None
+    assert "--gpu-power-limit" in finding.remedy
+
+
+@pytest.mark.parametrize("limit_w", [0, -70, float("nan"), 70_000])
+def test_a_limit_that_cannot_be_is_refused(stub: NvmlStub, limit_w: float) -> None:
+    with pytest.raises(SettingError, match="gpu_power_limit"):
+        nvml.look({}, limit_w=limit_w)
+    assert stub.inits == 0
+
+
+def test_a_modelled_gpu_that_falls_silent_or_is_lost_is_missing(stub: NvmlStub) -> None:
+    stub.set(0, **MUTE)
+    sensor = opened()
+    key = sensor.devices[0].key
+    stub.set(0, utilization_error=nvml_stub.TIMEOUT)
+    assert "Timeout" in sensor.read()[1][key]
+    stub.set(0, utilization_error=0)
+    assert only(sensor).watts == pytest.approx(40)
+    stub.set(0, utilization_error=nvml_stub.GPU_IS_LOST)
+    assert "lost" in sensor.read()[1][key]
+    sensor.close()
+
+
+def test_a_slice_of_a_gpu_without_a_power_reading_has_no_model(stub: NvmlStub) -> None:
+    stub.set(0, **MUTE, slices=[MigSlice("MIG-1")])
+    sensor, finding, _ = nvml.look({})
+    assert sensor is None
+    assert not finding.readable
+
+
 def test_a_gpu_that_tells_nothing_is_not_counted(stub: NvmlStub) -> None:
     stub.count = 2
-    stub.set(0, power_error=nvml_stub.NOT_SUPPORTED, energy_error=nvml_stub.NOT_SUPPORTED, name="Mute")
+    stub.set(0, **MUTE, utilization_error=nvml_stub.NOT_SUPPORTED, name="Mute")
     sensor, finding, notes = nvml.look({})
     assert sensor is not None
     assert [device.key for device in sensor.devices] == [f"gpu:{stub.uuid(1)}"]

@@ -27,8 +27,8 @@ typedef struct {
     char name[96], uuid[96];
     uint64_t energy_mj, live_since_ns;
     uint64_t power_calls, energy_calls, process_calls;
-    uint32_t power_mw, limit_mw, live, delay_us, multiprocessors;
-    uint32_t error, power_error, energy_error, limit_error, handle_error;
+    uint32_t power_mw, limit_mw, live, delay_us, multiprocessors, utilization;
+    uint32_t error, power_error, energy_error, limit_error, handle_error, utilization_error;
     uint32_t mig, slice_count, pid_count;
     uint32_t pids[PIDS];
     slice_t slices[SLICES];
@@ -40,6 +40,10 @@ typedef struct {
     uint32_t count, init_error;
     gpu_t gpus[GPUS];
 } control_t;
+
+typedef struct {
+    uint32_t gpu, memory;
+} utilization_t;
 
 typedef struct {
     uint32_t pid, pad;
@@ -210,6 +214,14 @@ int nvmlDeviceGetTotalEnergyConsumption(handle_t handle, unsigned long long *ene
         __sync_synchronize();
     } while (before & 1 || before != *writing);
     return OK;
+}
+
+int nvmlDeviceGetUtilizationRates(handle_t handle, utilization_t *utilization) {
+    gpu_t *gpu;
+    int error = check(handle, &gpu);
+    if (!error) error = gpu->mig ? NOT_SUPPORTED : (int)gpu->utilization_error;
+    if (!error) *utilization = (utilization_t){gpu->utilization, 0};
+    return error;
 }
 
 int nvmlDeviceGetEnforcedPowerLimit(handle_t handle, unsigned int *limit_mw) {

@@ -44,10 +44,20 @@ class _Gpu(ctypes.Structure):
             (name, _COUNT)
             for name in ("energy_mj", "live_since_ns", "power_calls", "energy_calls", "process_calls")
         ),
-        *((name, _NUMBER) for name in ("power_mw", "limit_mw", "live", "delay_us", "multiprocessors")),
         *(
             (name, _NUMBER)
-            for name in ("error", "power_error", "energy_error", "limit_error", "handle_error")
+            for name in ("power_mw", "limit_mw", "live", "delay_us", "multiprocessors", "utilization")
+        ),
+        *(
+            (name, _NUMBER)
+            for name in (
+                "error",
+                "power_error",
+                "energy_error",
+                "limit_error",
+                "handle_error",
+                "utilization_error",
+            )
         ),
         *((name, _NUMBER) for name in ("mig", "slice_count", "pid_count")),
         ("pids", _NUMBER * MOST_PIDS),
@@ -98,10 +108,11 @@ class NvmlStub:
 
     `set(index, ...)` takes, all optional:
 
-    - `name`, `uuid`, `power_mw`, `energy_mj`, `limit_mw`, `multiprocessors` (0: MIG is not supported)
+    - `name`, `uuid`, `power_mw`, `energy_mj`, `limit_mw`, `utilization` (percent; at first 0),
+      `multiprocessors` (0: MIG is not supported)
     - `live=True`: the energy counter goes on by itself in real time, by `power_mw`
     - `error`: the code that every call on the GPU returns (0: none); `power_error`, `energy_error`,
-      `limit_error`, `handle_error`: that of one kind of call
+      `limit_error`, `handle_error`, `utilization_error`: that of one kind of call
     - `delay_us`: how long every call takes
     - `pids`: the processes that run on it; `slices`: its MIG slices (also switches MIG on)
 
