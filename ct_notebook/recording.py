@@ -40,7 +40,7 @@ from .records import (
     mean_intensity,
 )
 from .sampler import Sampler
-from .sensors import discover
+from .sensors import SharedSensor, discover
 from .sensors.simulated import Simulated
 from .sensors.usage import Machine, Usage, UsageReader, look_at_machine
 from .settings import Settings
@@ -141,6 +141,8 @@ class Recording:
         self._used: list[tuple[float, Usage]] = []
         self._used_at_s = float("-inf")
         self._peak_memory_gb = 0.0
+        self._shared = [sensor for sensor in found.sensors if isinstance(sensor, SharedSensor)]
+        self._gpu_shares: dict[str, list[float]] = {}
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
             run_id=f"{os.getpid()}-{time.time_ns():x}",
@@ -337,6 +339,9 @@ class Recording:
             self.note(f"What the process uses of the machine cannot be read: {error!r:.200}")
             return
         if now is not None:
+            for sensor in self._shared if self._settings.scope == "process" else ():
+                for device, share in sensor.shares_of(now.pids).items():
+                    self._gpu_shares.setdefault(device, []).append(share)
             self._peak_memory_gb = max(self._peak_memory_gb, now.tree_memory_gb)
             self._used[1:] = [(at_s, now)]
 
@@ -365,6 +370,9 @@ class Recording:
             known["machine_cpu_s"] = max(busy_s, known["process_cpu_s"])
             known["process_memory_gb"] = self._peak_memory_gb
             known["memory_used_gb"] = last.memory_used_gb
+        if self._gpu_shares:
+            means = [sum(shares) / len(shares) for shares in self._gpu_shares.values()]
+            known["process_gpu_share"] = sum(means) / len(means)
         return known
 
     def _attributed(self, run: Run) -> Attribution | None:
@@ -376,6 +384,7 @@ class Recording:
             BUSY: known["process_cpu_s"] / known["machine_cpu_s"],
             ALLOTTED: min(1.0, known["cpu_allotted"] / known["cpu_threads"]),
             MEMORY: min(1.0, known["process_memory_gb"] / known["memory_gb"]),
+            **{device: sum(shares) / len(shares) for device, shares in self._gpu_shares.items()},
         }
         modelled_j = {
             device.key: device.idle_w * run.duration_s for device in run.devices if device.idle_w is not None

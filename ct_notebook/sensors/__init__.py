@@ -9,10 +9,10 @@ from pathlib import Path
 from ct_notebook.errors import CtNotebookError
 from ct_notebook.records import Finding
 
-from .base import Discovery, Sensor
+from .base import Discovery, Sensor, SharedSensor
 from .simulated import Simulated, SimulatedSensor
 
-__all__ = ["Discovery", "Sensor", "Simulated", "discover"]
+__all__ = ["Discovery", "Sensor", "SharedSensor", "Simulated", "discover"]
 
 RAPL_DIR = "CT_NOTEBOOK_RAPL_DIR"
 """Environment variable: where the powercap tree is mounted, for containers that hide it."""

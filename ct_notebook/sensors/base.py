@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ct_notebook.records import Device, Finding, Reading
 
@@ -34,6 +34,18 @@ class Sensor(Protocol):
 
     def close(self) -> None:
         """Let go of files and handles. Idempotent, never raises."""
+        ...
+
+
+@runtime_checkable
+class SharedSensor(Protocol):
+    """A sensor that tells whose work its devices do."""
+
+    def shares_of(self, pids: Collection[int]) -> dict[str, float]:
+        """Device key to the part of its work that some processes did since the last call, 0 to 1.
+
+        A device of which that is not known is absent.
+        """
         ...
 
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ class _Card:
     power: _Channel
     energy: _Channel
     busy: _Channel | None = None
+    asked_us: int = 0
     lost: str = ""
     zeros: int = 0
 
@@ -121,6 +122,32 @@ class NvmlSensor:
         except (_ShutDownError, self._nvml.NVMLError) as error:
             why = f"NVML was shut down and does not come back ({error})"
             return (), {device.key: why for device in self.devices}
+
+    def shares_of(self, pids: Collection[int]) -> dict[str, float]:
+        """What part of each GPU's work some processes did since the last call, 0 to 1.
+
+        By the utilisation of the multiprocessors. A GPU is absent where the driver does not tell (MIG, vGPU,
+        WSL), where nobody worked, and where none of the processes is listed: a container may number them
+        anew, and then nothing is known of ours.
+
+        Parameters
+        ----------
+        pids
+            Numbers of the processes.
+        """
+        nvml = self._nvml
+        if self._closed or os.getpid() != self._pid:
+            return {}
+        found = {}
+        for card in self._cards:
+            if card.lost:
+                continue
+            samples = _or_none(nvml, nvml.nvmlDeviceGetProcessUtilization, card.handle, card.asked_us) or []
+            card.asked_us = max((int(sample.timeStamp) for sample in samples), default=card.asked_us)
+            total = sum(sample.smUtil for sample in samples)
+            if total > 0 and any(sample.pid in pids for sample in samples):
+                found[card.device.key] = sum(s.smUtil for s in samples if s.pid in pids) / total
+        return found
 
     def close(self) -> None:
         """Give NVML back. Idempotent; does nothing in a forked process, which has no right to it."""

@@ -33,12 +33,15 @@ class Usage:
         Resident memory of the tree now, GB of 2^30 bytes; shared pages are counted in each process.
     memory_used_gb
         Of the machine's memory, what is not available to a new process now, in the same unit.
+    pids
+        Numbers of the processes of the tree.
     """
 
     tree_cpu_s: float
     busy_s: float
     tree_memory_gb: float
     memory_used_gb: float
+    pids: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ class UsageReader:
         idle_s = sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "steal"))
         all_s = sum(seconds for name, seconds in times._asdict().items() if not name.startswith("guest"))
         used_gb = (memory_now.total - memory_now.available) / GIB
-        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB, used_gb)
+        pids = frozenset(process.pid for process in tree)
+        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB, used_gb, pids)
 
 
 def look_at_machine(root: Path = Path("/")) -> Machine:

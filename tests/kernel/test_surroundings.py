@@ -212,3 +212,20 @@ def test_a_machine_without_the_component_gets_one_message_and_trains(tmp_path: P
         assert answer.status == "ok"
         assert answer.stdout.count("No component can be measured") == 1
         assert kernel.value("epoch") == 2
+
+
+def test_a_gpu_shared_with_others_is_attributed_by_its_work(
+    kernel: Kernel, gpus: NvmlStub, tmp_path: Path
+) -> None:
+    ours = int(kernel.value("__import__('os').getpid()"))
+    gpus.set(0, pids=[ours, 1], work=[30, 10])
+    answer = kernel.run(
+        "%%carbontrack --epochs 2 --components gpu --update-interval 0.2 --scope process --no-log\n"
+        + LOOP.format(n=2, s=0.5)
+    )
+    assert answer.status == "ok", answer.text
+    part, first = kernel.value(
+        f"[{LAST}.process.energy_j['gpu'], list({LAST}.energy_by_device_j.values())[0]]"
+    )
+    assert part == pytest.approx(0.75 * first, rel=0.02)
+    assert "left out: nothing tells whose work it did" in answer.stdout

@@ -560,3 +560,27 @@ def test_without_a_driver_pynvml_is_not_even_imported(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/nvidiactl").touch()
     assert in_another_process(code, {}) == "True False\n"
+
+
+def test_the_work_of_a_gpu_is_shared_by_the_utilisation_of_processes(stub: NvmlStub) -> None:
+    stub.count = 2
+    stub.set(0, pids=[100, 200, 300], work=[60, 30, 10])
+    stub.set(1, pids=[400], work=[50])
+    sensor = opened()
+    first, second = (device.key for device in sensor.devices)
+    assert sensor.shares_of({100, 300, 999}) == {first: pytest.approx(0.7)}
+    # One whose list names none of ours may hide their numbers: nothing is known of it.
+    assert second not in sensor.shares_of({100})
+    stub.set(0, work=[0, 0, 0])
+    assert sensor.shares_of({100}) == {}
+    sensor.close()
+    assert sensor.shares_of({100}) == {}
+
+
+def test_a_driver_that_tells_no_work_of_processes_shares_nothing(stub: NvmlStub) -> None:
+    stub.set(0, pids=[])
+    sensor = opened()
+    assert sensor.shares_of({100}) == {}
+    stub.set(0, pids=[100], work=[50], error=nvml_stub.NOT_SUPPORTED)
+    assert sensor.shares_of({100}) == {}
+    sensor.close()

@@ -31,6 +31,7 @@ typedef struct {
     uint32_t error, power_error, energy_error, limit_error, handle_error, utilization_error;
     uint32_t mig, slice_count, pid_count;
     uint32_t pids[PIDS];
+    uint32_t work[PIDS]; /* utilisation of the multiprocessors by each of them, % */
     slice_t slices[SLICES];
 } gpu_t;
 
@@ -50,6 +51,12 @@ typedef struct {
     unsigned long long memory;
     uint32_t gpu_instance, compute_instance;
 } process_t;
+
+typedef struct {
+    uint32_t pid;
+    unsigned long long at_us;
+    uint32_t multiprocessors, memory, encoder, decoder;
+} work_t;
 
 typedef struct {
     uint32_t multiprocessors, copy, decoder, encoder, jpeg, ofa, gpu_slices, compute_slices;
@@ -243,6 +250,25 @@ int nvmlDeviceGetComputeRunningProcesses_v3(handle_t handle, unsigned int *count
     if (room < gpu->pid_count) return TOO_SMALL;
     memset(processes, 0, gpu->pid_count * sizeof(process_t));
     for (uint32_t number = 0; number < gpu->pid_count; number++) processes[number].pid = gpu->pids[number];
+    return OK;
+}
+
+/* As the driver: Not Found where no process did any work since. */
+int nvmlDeviceGetProcessUtilization(
+    handle_t handle, work_t *samples, unsigned int *count, unsigned long long since_us) {
+    gpu_t *gpu;
+    int error = check(handle, &gpu);
+    if (error) return error;
+    if (gpu->mig) return NOT_SUPPORTED;
+    __sync_fetch_and_add(&gpu->process_calls, 1);
+    unsigned long long now_us = now_ns() / 1000;
+    unsigned int room = *count;
+    *count = now_us > since_us ? gpu->pid_count : 0;
+    if (!*count) return NOT_FOUND;
+    if (!samples || room < *count) return TOO_SMALL;
+    memset(samples, 0, *count * sizeof(work_t));
+    for (uint32_t number = 0; number < *count; number++)
+        samples[number] = (work_t){gpu->pids[number], now_us, gpu->work[number], 0, 0, 0};
     return OK;
 }
 

@@ -61,6 +61,7 @@ class _Gpu(ctypes.Structure):
         ),
         *((name, _NUMBER) for name in ("mig", "slice_count", "pid_count")),
         ("pids", _NUMBER * MOST_PIDS),
+        ("work", _NUMBER * MOST_PIDS),
         ("slices", _Slice * MOST_SLICES),
     )
 
@@ -231,12 +232,13 @@ class NvmlStub:
         *,
         live: bool | None = None,
         pids: Sequence[int] | None = None,
+        work: Sequence[int] | None = None,
         slices: Sequence[MigSlice] | None = None,
         **values: int | str,
     ) -> None:
         """Change a GPU. What is not named stays as it is."""
         gpu = self._control.gpus[index]
-        known = {field[0] for field in _Gpu._fields_} - {"slices", "pids", "slice_count", "pid_count"}
+        known = {field[0] for field in _Gpu._fields_} - {"slices", "pids", "work", "slice_count", "pid_count"}
         assert set(values) <= known, f"a GPU of the stub has no {set(values) - known}"
         self._control.writing += 1
         now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -251,6 +253,8 @@ class NvmlStub:
         if pids is not None:
             gpu.pids[: len(pids)] = list(pids)
             gpu.pid_count = len(pids)
+        if work is not None:
+            gpu.work[: len(work)] = list(work)
         if slices is not None:
             for number, part in enumerate(slices):
                 gpu.slices[number] = _Slice(
