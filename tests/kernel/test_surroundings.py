@@ -214,9 +214,7 @@ def test_a_machine_without_the_component_gets_one_message_and_trains(tmp_path: P
         assert kernel.value("epoch") == 2
 
 
-def test_a_gpu_shared_with_others_is_attributed_by_its_work(
-    kernel: Kernel, gpus: NvmlStub, tmp_path: Path
-) -> None:
+def test_a_gpu_shared_with_others_is_attributed_by_its_work(kernel: Kernel, gpus: NvmlStub) -> None:
     ours = int(kernel.value("__import__('os').getpid()"))
     gpus.set(0, pids=[ours, 1], work=[30, 10])
     answer = kernel.run(
