@@ -281,7 +281,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "zone",
         None,
-        "Electricity zone whose carbon intensity counts, such as DK-DK1 or US-CAL-CISO.",
+        "Electricity zone whose carbon intensity counts, such as DK-DK1, US-CAL-CISO, GB-NG1 (a postcode).",
         _text,
         "CODE",
     ),

@@ -160,3 +160,20 @@ class GreatBritain:
             if part_of(self.name, slot, "intensity", "forecast") is not None
         ]
         return slots_of(slots, now_unix_s, SLOT_S)
+
+
+def part_of_britain(zone: str) -> GreatBritain | None:
+    """The part of Great Britain that a zone such as GB-NG1 or GB-Wales names; None if it names none.
+
+    Parameters
+    ----------
+    zone
+        GB, a hyphen, and the first half of a postcode or the name of a region of the API.
+    """
+    country, _, part = zone.strip().partition("-")
+    if country.upper() != "GB" or not part:
+        return None
+    for number, name in REGIONS.items():
+        if name.casefold() == part.casefold():
+            return GreatBritain(region_id=number)
+    return GreatBritain(postcode=part.upper()) if OUTWARD.fullmatch(part.upper()) else None

@@ -13,7 +13,7 @@ from .cloud import find_cloud, look_at_machine
 from .denmark import Denmark
 from .electricity_maps import ElectricityMaps
 from .france import France
-from .great_britain import GreatBritain
+from .great_britain import GreatBritain, part_of_britain
 from .place import Ask, Place, cloud_region, find_place, locate_by_ip
 from .table import Region, country_code, find_region, find_zone, has_zone, of_country, of_region
 
@@ -70,6 +70,9 @@ def sources_for(
         code = ZONES_OF_COUNTRIES.get(iso2, iso2)
     else:
         return []
+    part = None if zone is None or region is not None else part_of_britain(zone)
+    if part is not None and not has_zone(str(zone).strip().upper()):
+        return [part]
     sources: list[Source] = []
     key = next((api_keys[name] for name in KEY_NAMES if name in api_keys), None) if api_keys else None
     if key is not None and has_zone(code):

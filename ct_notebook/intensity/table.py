@@ -17,6 +17,8 @@ from typing import Literal, cast
 from ct_notebook.errors import CtNotebookError, SettingError
 from ct_notebook.records import Intensity
 
+from .great_britain import part_of_britain
+
 COUNTRIES = "country_intensity.csv"
 ZONES = "zone_country.csv"
 GRID_ZONES = "zone_intensity.csv"
@@ -239,6 +241,8 @@ def find_zone(text: str) -> Zone:
     names |= {code.casefold(): code for code in found}
     if wanted.casefold() in names:
         return found[names[wanted.casefold()]]
+    if part_of_britain(wanted) is not None:
+        return found["GB"]  # a live source tells it apart, the table does not
     # Codes of the same country are near whatever stands behind it: FR-PARIS is like no code by its letters.
     country = wanted.upper().split("-", maxsplit=1)[0]
     codes = [names[name] for name in _near(wanted.casefold(), names)]

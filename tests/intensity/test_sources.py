@@ -18,6 +18,7 @@ from ct_notebook.intensity.france import France
 from ct_notebook.intensity.great_britain import GreatBritain
 from ct_notebook.intensity.http import live_get
 from ct_notebook.intensity.sources import FirstOf, sources_for
+from ct_notebook.intensity.table import of_zone
 from support.web_server import WebServer, as_json, cut_short, never, text, web_server
 
 NOW_S = 1_772_367_000.0  # 2026-03-01T12:10Z
@@ -537,3 +538,25 @@ def test_the_next_source_stands_in_for_one_that_fails_and_the_failure_is_noted(s
     line = refusal(both)
     assert "Electricity Maps" in line
     assert "NESO" in line
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"),
+    [
+        ("GB-NG1", "NESO, Great Britain, NG1"),
+        ("gb-wales", "NESO, Great Britain, Wales"),
+        ("GB-London", "NESO, Great Britain, London"),
+    ],
+)
+def test_a_part_of_great_britain_is_asked_for_and_has_the_yearly_figure_of_it_all(
+    zone: str, name: str
+) -> None:
+    (source,) = sources_for(zone=zone, api_keys={"electricitymaps": "0123456789abcdef"})
+    assert source.name == name
+    assert of_zone(zone, "").zone == "GB"
+
+
+@pytest.mark.parametrize("zone", ["GB-", "GB-Nowhere", "DK-NG1"])
+def test_what_is_no_part_of_great_britain_is_refused(zone: str) -> None:
+    with pytest.raises(SettingError):
+        sources_for(zone=zone)
