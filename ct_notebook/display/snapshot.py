@@ -183,7 +183,9 @@ def facts(run: Run, findings: Sequence[Finding] = ()) -> dict[str, Any]:
         "devices": [_device(device) for device in run.devices],
         "place": one_line(intensity.place),
         "place_how": "" if intensity.is_fallback else one_line(intensity.how),
-        "intensity": f"{intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({one_line(age)})" if age else ""),
+        "intensity": f"{intensity.g_per_kwh:.4g} g CO2eq/kWh"
+        + (f" ({one_line(age)})" if age else "")
+        + (f", now {run.intensities[-1].g_per_kwh:.4g}" if run.intensities else ""),
         "source": one_line(intensity.source),
         "is_fallback": intensity.is_fallback,
         "pue": f"{run.pue.value:g} ({one_line(run.pue.reason)})",
