@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from .account import Account, Mark
-from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
@@ -25,8 +24,8 @@ from .forecast import forecast, forecast_within, full_energy_j, with_intensity_a
 from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
+from .machine_use import MachineUse
 from .records import (
-    Attribution,
     Band,
     Epoch,
     Estimate,
@@ -40,9 +39,8 @@ from .records import (
     mean_intensity,
 )
 from .sampler import Sampler
-from .sensors import SharedSensor, discover
+from .sensors import discover
 from .sensors.simulated import Simulated
-from .sensors.usage import Machine, Usage, UsageReader, look_at_machine
 from .settings import Settings
 from .steps import Pace, StepsOf
 from .units import clock_text, fixed, grams, kwh
@@ -59,9 +57,6 @@ LAST_SAMPLE_S = 0.25
 
 LOG_S = 0.25
 """How long an end waits for its last lines to be on disk."""
-
-USAGE_S = 10.0
-"""What the process tree uses is looked at so often: that takes milliseconds, and it is cumulative."""
 
 WORTH_WAITING = 0.1
 """A better time is named if it would save more than this share."""
@@ -136,13 +131,7 @@ class Recording:
         self._steps: StepsOf | None = None
         self._pace: Pace | None = None
         self._within: Estimate | None = None
-        self._usage: UsageReader | None = None
-        self._machine: Machine | None = None
-        self._used: list[tuple[float, Usage]] = []
-        self._used_at_s = float("-inf")
-        self._peak_memory_gb = 0.0
-        self._shared = [sensor for sensor in found.sensors if isinstance(sensor, SharedSensor)]
-        self._gpu_shares: dict[str, list[float]] = {}
+        self._use = MachineUse(found.sensors, shares=settings.scope == "process", cpu_tdp_w=settings.cpu_tdp)
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
             run_id=f"{os.getpid()}-{time.time_ns():x}",
@@ -193,8 +182,7 @@ class Recording:
                 (from_j, from_s), (to_j, to_s) = curve.at(begin_s), curve.at(end_s)
                 if to_s > from_s:
                     idle_w[device] = (to_j - from_j) / (to_s - from_s)
-            self._used.clear()
-            self._used_at_s = float("-inf")
+            self._use.start()
         self._base = dataclasses.replace(self._base, idle_w=MappingProxyType(idle_w))
 
     def settle_sample(self, after_s: float) -> None:
@@ -291,7 +279,7 @@ class Recording:
                 self._base = dataclasses.replace(self._base, missing=missing)
             lost = {device: why for device, why in self._base.missing.items() if device not in before}
             self._watch_steps(sample.at_s)
-            self._watch_usage(sample.at_s)
+            self._look_at_use(sample.at_s)
             self._settle()
         for device, why in lost.items():
             name = next(known.name for known in self._base.devices if known.key == device)
@@ -324,72 +312,14 @@ class Recording:
         estimate = forecast_within(pace, total, self._g_per_j, energy_j)
         self._within = self._at_intensity_ahead(estimate, None)
 
-    def _watch_usage(self, at_s: float) -> None:
-        """In the sampler's thread: what the process tree uses; now and then, as it takes time."""
-        # Not at the first sample, which the start waits for.
-        if self._account.samples < 2 or (at_s - self._used_at_s < USAGE_S and not self._account.stopping):
-            return
-        self._used_at_s = at_s
+    def _look_at_use(self, at_s: float) -> None:
+        """In the sampler's thread: what the process tree uses of the machine."""
+        if self._account.samples < 2:
+            return  # the start waits for the first sample
         try:
-            if self._usage is None:
-                self._usage, self._machine = UsageReader(), look_at_machine()
-            now = self._usage.read()
+            self._use.look(at_s, last=self._account.stopping)
         except Exception as error:  # what a system does not tell leaves figures out, no more
-            self._used_at_s = float("inf")
             self.note(f"What the process uses of the machine cannot be read: {error!r:.200}")
-            return
-        if now is not None:
-            for sensor in self._shared if self._settings.scope == "process" else ():
-                for device, share in sensor.shares_of(now.pids).items():
-                    self._gpu_shares.setdefault(device, []).append(share)
-            self._peak_memory_gb = max(self._peak_memory_gb, now.tree_memory_gb)
-            self._used[1:] = [(at_s, now)]
-
-    def _known_of_machine(self) -> dict[str, float]:
-        """What a run says of its machine and its part in it."""
-        machine, used = self._machine, self._used
-        if machine is None:
-            return {}
-        known = {
-            "cpu_threads": float(machine.cpus),
-            "cpu_allotted": machine.allotted_cpus,
-            "memory_gb": machine.memory_gb,
-            "memory_allotted_gb": machine.allotted_memory_gb,
-        }
-        known["cpu_is_arm"] = float(machine.is_arm)
-        if machine.sockets is not None:
-            known["cpu_sockets"] = float(machine.sockets)
-        tdp_w = self._settings.cpu_tdp or machine.tdp_w
-        if tdp_w is not None:
-            known["cpu_tdp_w"] = tdp_w
-        if len(used) == 2:
-            (first_s, first), (last_s, last) = used
-            busy_s = max(0.0, last.busy_s - first.busy_s)
-            known["cpu_load"] = min(1.0, busy_s / ((last_s - first_s) * machine.cpus))
-            known["process_cpu_s"] = max(0.0, last.tree_cpu_s - first.tree_cpu_s)
-            known["machine_cpu_s"] = max(busy_s, known["process_cpu_s"])
-            known["process_memory_gb"] = self._peak_memory_gb
-            known["memory_used_gb"] = last.memory_used_gb
-        if self._gpu_shares:
-            means = [sum(shares) / len(shares) for shares in self._gpu_shares.values()]
-            known["process_gpu_share"] = sum(means) / len(means)
-        return known
-
-    def _attributed(self, run: Run) -> Attribution | None:
-        """The part of the process tree, as far as it is asked for and known."""
-        known = run.machine
-        if self._settings.scope != "process" or not known.get("machine_cpu_s") or not run.energy_by_device_j:
-            return None
-        shares = {
-            BUSY: known["process_cpu_s"] / known["machine_cpu_s"],
-            ALLOTTED: min(1.0, known["cpu_allotted"] / known["cpu_threads"]),
-            MEMORY: min(1.0, known["process_memory_gb"] / known["memory_gb"]),
-            **{device: sum(shares) / len(shares) for device, shares in self._gpu_shares.items()},
-        }
-        modelled_j = {
-            device.key: device.idle_w * run.duration_s for device in run.devices if device.idle_w is not None
-        }
-        return attribute(run.devices, run.energy_by_device_j, modelled_j | run.idle_j, shares)
 
     def _joules_at(self, at_s: float) -> float | None:
         """Cumulative joules of all devices at an instant; None if none was read."""
@@ -498,10 +428,10 @@ class Recording:
                         "cpu_s": self._sampler.cpu_s,
                     }
                 ),
-                machine=MappingProxyType(self._known_of_machine()),
+                machine=MappingProxyType(self._use.known()),
                 log_paths=() if self._log is None else tuple(str(path) for path in self._log.paths),
             )
-            return dataclasses.replace(run, process=self._attributed(run))
+            return dataclasses.replace(run, process=self._use.part_of(run))
 
     def moment(self) -> Moment:
         """The run as it is right now."""

@@ -17,7 +17,7 @@ FLOORS: list[set[str]] = [
     {"units", "errors"},
     {"records", "budget"},
     {"settings", "sensors", "intensity", "account", "course", "bars", "attribution", "log", "ask"},
-    {"sampler", "parser", "steps", "compare", "advice", "statement", "equivalents"},
+    {"sampler", "parser", "steps", "compare", "advice", "statement", "equivalents", "machine_use"},
     {"forecast"},
     {"recording", "forward"},
     {"display"},
