@@ -113,6 +113,25 @@ def test_the_model_is_closer_than_the_rules_of_other_tools_on_each_held_out_set(
         assert off["ours"] < off[".1+.9u^3"], name
 
 
+def test_it_is_closer_on_sets_of_which_nothing_was_seen() -> None:
+    print()
+    for name, chosen in groups().items():
+        if not name.startswith("set "):
+            continue
+        kinds = fit([machine for machine in machines() if machine not in chosen])
+
+        def unseen(machine: Machine, point: Point, kinds: dict[str, cpu_model.Kind] = kinds) -> float:
+            return package_w(cpu_of(machine, kinds[machine.kind]), point.loads, mhz=point.mhz)
+
+        off = statistics.mean(error(machine, unseen) for machine in chosen)
+        theirs = {
+            rule: statistics.mean(error(machine, RULES[rule]) for machine in chosen)
+            for rule in ("TDP/2", ".1+.9u^3")
+        }
+        print(f"{name}, fitted to the other sets: {100 * off:.1f} %")
+        assert off < min(theirs.values()), name
+
+
 @pytest.mark.parametrize("how", ["all", "some"])
 def test_it_is_closer_with_few_threads_busy_and_with_all_a_little_busy(how: str) -> None:
     chosen = [machine for machine in machines() if any(point.how == how for point in machine.points)]

@@ -152,9 +152,14 @@ def fit(known: Sequence[Machine]) -> dict[str, Kind]:
         # The shape is that of servers, desktops or laptops: too few CPUs for a shape by vendor too.
         sort = kind.rpartition(" ")[2]
         alike = [m for m in used if m.kind.rpartition(" ")[2] == sort and len(m.points) > 2]
-        shape = min(SHAPES, key=lambda each: statistics.mean(_off_shape(m, each) for m in alike))
+        shape = _shape(alike or [m for m in used if len(m.points) > 2])
         kinds[kind] = replace(begun, one_thread=shape[0], awake=shape[1], bend=shape[2])
     return kinds
+
+
+def _shape(known: Sequence[Machine]) -> tuple[float, float, float]:
+    """The shape that is least off on these machines."""
+    return min(SHAPES, key=lambda each: statistics.mean(_off_shape(machine, each) for machine in known))
 
 
 def cpu_of(machine: Machine, kind: Kind) -> Cpu:
