@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .records import Attribution, Run
 from .sensors import Sensor, SharedSensor
-from .sensors.usage import Machine, Usage, UsageReader, look_at_machine
+from .sensors.usage import Machine, Usage, look_at_machine, read_usage
 
 EVERY_S = 10.0
 """What the process tree uses is looked at so often: that takes milliseconds, and it is cumulative."""
@@ -30,7 +30,6 @@ class MachineUse:
         self._sensors = [each for each in sensors if shares and isinstance(each, SharedSensor)]
         self._shares = shares
         self._tdp_w = cpu_tdp_w
-        self._reader: UsageReader | None = None
         self._machine: Machine | None = None
         self._used: list[tuple[float, Usage]] = []
         self._due_s = float("-inf")
@@ -43,7 +42,7 @@ class MachineUse:
         self._due_s = float("-inf")
 
     def look(self, at_s: float, *, last: bool) -> None:
-        """Look if it is time. In the sampler's thread; may raise what psutil does, and then looks no more.
+        """Look if it is time, in the sampler's thread. May raise what the system does, then looks no more.
 
         Parameters
         ----------
@@ -55,9 +54,8 @@ class MachineUse:
         if at_s < self._due_s and not (last and self._due_s < float("inf")):
             return
         self._due_s = float("inf")
-        if self._reader is None:
-            self._reader, self._machine = UsageReader(), look_at_machine()
-        now = self._reader.read()
+        self._machine = self._machine or look_at_machine()
+        now = read_usage()
         self._due_s = at_s + EVERY_S
         if now is None:
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,36 +72,99 @@ class Machine:
     tdp_w: float | None
 
 
-class UsageReader:
-    """Reads the usage of the process that made it. Takes some milliseconds on a machine of many processes."""
+def read_usage(root: Path = Path("/")) -> Usage | None:
+    """What the process tree and the machine use now; None where the system does not tell.
 
-    def __init__(self) -> None:
-        import psutil  # noqa: PLC0415 - only while a run is measured
+    From /proc, since it is read beside a training: it takes a quarter of a millisecond, psutil ten times that.
+    By psutil where there is no /proc, or one that lists no children.
 
-        self._psutil: Any = psutil
-        self._process = psutil.Process()
+    Parameters
+    ----------
+    root
+        Where `proc` lies.
+    """
+    try:
+        return _from_proc(root / "proc")
+    except (OSError, ValueError, IndexError):
+        return None if root != Path("/") else _from_psutil()
 
-    def read(self) -> Usage | None:
-        """The figures now; None where the system does not tell them."""
-        cpu_s = memory = 0.0
+
+def _from_proc(proc: Path) -> Usage:
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    ticks = pages = 0
+    pids = set()
+    for pid, fields in _tree(proc, os.getpid()):
+        pids.add(pid)
+        # Numbers of proc(5), less three: utime, stime, cutime, cstime are 14 to 17, rss is 24.
+        ticks += sum(map(int, fields[11:15]))
+        pages += int(fields[21])
+    words = (proc / "stat").read_text("ascii").split("\n", 1)[0].split()
+    spent = [int(word) for word in words[1:9]]  # user nice system idle iowait irq softirq steal
+    busy = sum(spent) - spent[3] - spent[4] - (spent[7] if len(spent) > 7 else 0)
+    total_gb, available_gb = _memory_gb(proc)
+    return Usage(
+        tree_cpu_s=ticks / ticks_per_s,
+        busy_s=busy / ticks_per_s,
+        tree_memory_gb=pages * os.sysconf("SC_PAGE_SIZE") / GIB,
+        memory_used_gb=total_gb - available_gb,
+        pids=frozenset(pids),
+    )
+
+
+def _tree(proc: Path, pid: int) -> Iterator[tuple[int, list[str]]]:
+    """A process and all below it, each with the fields that follow its name in `stat`."""
+    waiting = [pid]
+    while waiting:
+        here = waiting.pop()
+        folder = proc / str(here)
         try:
-            tree = [self._process, *self._process.children(recursive=True)]
-            times = self._psutil.cpu_times()
-            memory_now = self._psutil.virtual_memory()
-        except (self._psutil.Error, OSError):
-            return None
-        for process in tree:
-            # One that has ended meanwhile is in its parent's figures the next time.
-            with contextlib.suppress(self._psutil.Error, OSError), process.oneshot():
-                used = process.cpu_times()
-                cpu_s += used.user + used.system
-                cpu_s += getattr(used, "children_user", 0.0) + getattr(used, "children_system", 0.0)
-                memory += process.memory_info().rss
-        idle_s = sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "steal"))
-        all_s = sum(seconds for name, seconds in times._asdict().items() if not name.startswith("guest"))
-        used_gb = (memory_now.total - memory_now.available) / GIB
-        pids = frozenset(process.pid for process in tree)
-        return Usage(cpu_s, max(0.0, all_s - idle_s), memory / GIB, used_gb, pids)
+            # The name, in brackets, may hold anything.
+            fields = (folder / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
+            for task in os.listdir(folder / "task"):  # noqa: PTH208 - names, not paths
+                children = (folder / "task" / task / "children").read_text("ascii")
+                waiting += map(int, children.split())
+        except OSError:
+            if here == pid:
+                raise
+            continue  # it has ended meanwhile, and is in its parent's figures the next time
+        yield here, fields
+
+
+def _memory_gb(proc: Path) -> tuple[float, float]:
+    """Memory in all, and what is available, GB."""
+    found = {}
+    for line in (proc / "meminfo").read_text("ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name in {"MemTotal", "MemAvailable"}:
+            found[name] = int(value.split()[0]) * 1024 / GIB
+    return found.get("MemTotal", 0.0), found.get("MemAvailable", 0.0)
+
+
+def _from_psutil() -> Usage | None:
+    import psutil  # noqa: PLC0415 - only where /proc does not tell
+
+    cpu_s = memory = 0.0
+    try:
+        tree: list[Any] = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        times, memory_now = psutil.cpu_times(), psutil.virtual_memory()
+    except (psutil.Error, OSError):
+        return None
+    for process in tree:
+        # One that has ended meanwhile is in its parent's figures the next time.
+        with contextlib.suppress(psutil.Error, OSError), process.oneshot():
+            used = process.cpu_times()
+            cpu_s += used.user + used.system
+            cpu_s += getattr(used, "children_user", 0.0) + getattr(used, "children_system", 0.0)
+            memory += process.memory_info().rss
+    idle_s = sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "steal"))
+    all_s = sum(seconds for name, seconds in times._asdict().items() if not name.startswith("guest"))
+    return Usage(
+        tree_cpu_s=cpu_s,
+        busy_s=max(0.0, all_s - idle_s),
+        tree_memory_gb=memory / GIB,
+        memory_used_gb=(memory_now.total - memory_now.available) / GIB,
+        pids=frozenset(process.pid for process in tree),
+    )
 
 
 def look_at_machine(root: Path = Path("/")) -> Machine:
@@ -111,12 +175,15 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
     root
         Where `proc` and `sys` lie.
     """
-    import psutil  # noqa: PLC0415 - as above
-
-    cpus = psutil.cpu_count(logical=True) or 1
+    cpus = os.cpu_count() or 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
     quota = cgroup.cpu_limit(root)
-    memory_gb = psutil.virtual_memory().total / GIB
+    try:
+        memory_gb = _memory_gb(root / "proc")[0]
+    except (OSError, ValueError, IndexError):
+        import psutil  # noqa: PLC0415 - only where /proc does not tell
+
+        memory_gb = psutil.virtual_memory().total / GIB
     limit = cgroup.memory_limit_bytes(root)
     text = _cpuinfo(root)
     packages = {line for line in text.splitlines() if line.startswith("physical id")}

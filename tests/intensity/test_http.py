@@ -14,6 +14,8 @@ from support.web_server import (
     Handler,
     WebServer,
     as_json,
+    be_impatient,
+    be_patient,
     cut_short,
     drip,
     endless,
@@ -30,8 +32,7 @@ KEY = "aVerySecretKey0123456789"
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(http, "TIMEOUT_S", (1.0, 0.2))
-    monkeypatch.setattr(http, "TOTAL_S", 0.3)
+    be_patient(monkeypatch)
     with web_server() as found:
         yield found
 
@@ -87,8 +88,8 @@ def test_a_redirect_is_followed_within_a_host_only(server: WebServer) -> None:
 def test_a_hostile_server_is_told_by_kind(
     server: WebServer, monkeypatch: pytest.MonkeyPatch, page: object, word: str
 ) -> None:
-    if page is endless:
-        monkeypatch.setattr(http, "TOTAL_S", 60.0)
+    if page in {never, drip}:
+        be_impatient(monkeypatch)
     server.pages["*"] = page  # type: ignore[assignment]
     error = failure(server.url + "/x")
     assert word in str(error)
@@ -104,8 +105,9 @@ def test_a_server_that_drips_is_given_up_with_urllib3_1_too(
             monkeypatch.delattr(kind, "read1")
     monkeypatch.setattr(http, "SMALL_PIECE_BYTES", 4)
     server.pages = {"/x": drip, "/y": text("all of it")}
-    assert "too slowly" in str(failure(server.url + "/x"))
     assert live_get(server.url + "/y").text == "all of it"
+    be_impatient(monkeypatch)
+    assert "too slowly" in str(failure(server.url + "/x"))
 
 
 def test_a_dead_host_is_told_by_kind(server: WebServer) -> None:
@@ -138,7 +140,10 @@ def test_passwords_of_netrc_are_not_sent(
 
 
 @pytest.mark.parametrize("key", [KEY, f"{KEY}\n", f"{KEY}\r\nHost: other", f"{KEY}€"])
-def test_no_failure_holds_the_key_or_the_url(server: WebServer, key: str) -> None:
+def test_no_failure_holds_the_key_or_the_url(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    be_impatient(monkeypatch)
     server.pages["*"] = never
     with pytest.raises(SourceError) as caught:
         live_get(server.url + "/page", params={"zone": "DE"}, headers={"auth-token": key})

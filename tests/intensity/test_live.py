@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from ct_notebook.errors import SourceError
-from ct_notebook.intensity import http, live
+from ct_notebook.intensity import live
 from ct_notebook.intensity.base import Answer, Get, Outlook
 from ct_notebook.intensity.electricity_maps import ElectricityMaps
 from ct_notebook.intensity.http import live_get
 from ct_notebook.intensity.live import THREAD_NAME, Feed
 from ct_notebook.records import Intensity
-from support.web_server import WebServer, as_json, drip, never, text, web_server
+from support.web_server import WebServer, as_json, be_impatient, be_patient, drip, never, text, web_server
 
 KEY = "aVerySecretKey0123456789"
 NOW_S = 1_772_367_000.0
@@ -312,7 +312,7 @@ def test_an_unhashable_source_is_found_at_once() -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    monkeypatch.setattr(http, "TIMEOUT_S", (1.0, 0.3))
+    be_patient(monkeypatch)
     with web_server() as found:
         yield found
 
@@ -336,7 +336,8 @@ def test_a_step_in_the_grid_is_seen_after_a_period(server: WebServer) -> None:
 def test_a_dead_or_hostile_source_leaves_one_line_and_no_key(
     server: WebServer, monkeypatch: pytest.MonkeyPatch, page: object
 ) -> None:
-    monkeypatch.setattr(http, "TOTAL_S", 0.3)
+    if page in {never, drip}:
+        be_impatient(monkeypatch)
     server.pages["*"] = page  # type: ignore[assignment]
     clock = Clock()
     feed = live_feed(server, clock)

@@ -17,7 +17,7 @@ from ct_notebook.intensity.http import ask_metadata, live_get
 from ct_notebook.intensity.place import cloud_region, locate_by_ip
 from ct_notebook.intensity.sources import FirstOf, Here, live_source
 from support.machine import machine
-from support.web_server import Handler, WebServer, as_json, never, text, web_server
+from support.web_server import Handler, WebServer, as_json, be_impatient, be_patient, never, text, web_server
 
 GOOGLE = {"sys_vendor": "Google", "product_name": "Google Compute Engine"}
 AMAZON = {"sys_vendor": "Amazon EC2", "product_name": "g5.xlarge"}
@@ -32,6 +32,7 @@ NOW_S = 1_772_367_000.0
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    be_patient(monkeypatch)
     with web_server() as found:
         for name in ("GOOGLE_ZONE", "AMAZON_TOKEN", "AMAZON_REGION", "AZURE_LOCATION"):
             address = getattr(place, name).split("/", 3)[3]
@@ -97,7 +98,10 @@ def test_metadata_that_is_none_gives_no_place(
     assert cloud_region(ask_metadata, {}, root) is None
 
 
-def test_a_metadata_server_that_is_silent_gives_no_place(server: WebServer, tmp_path: Path) -> None:
+def test_a_metadata_server_that_is_silent_gives_no_place(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    be_impatient(monkeypatch)
     server.pages["*"] = never
     assert cloud_region(ask_metadata, {"COLAB_RELEASE_TAG": "x"}, tmp_path) is None
     assert len(server.requests) == 1

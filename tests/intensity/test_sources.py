@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ct_notebook.errors import SettingError, SourceError
-from ct_notebook.intensity import http
 from ct_notebook.intensity.base import Outlook, Source
 from ct_notebook.intensity.denmark import Denmark
 from ct_notebook.intensity.electricity_maps import ElectricityMaps
@@ -19,7 +18,16 @@ from ct_notebook.intensity.great_britain import GreatBritain
 from ct_notebook.intensity.http import live_get
 from ct_notebook.intensity.sources import FirstOf, sources_for
 from ct_notebook.intensity.table import of_zone
-from support.web_server import WebServer, as_json, cut_short, never, text, web_server
+from support.web_server import (
+    WebServer,
+    as_json,
+    be_impatient,
+    be_patient,
+    cut_short,
+    never,
+    text,
+    web_server,
+)
 
 NOW_S = 1_772_367_000.0  # 2026-03-01T12:10Z
 KEY = "aVerySecretKey0123456789"
@@ -27,7 +35,7 @@ KEY = "aVerySecretKey0123456789"
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    monkeypatch.setattr(http, "TIMEOUT_S", (1.0, 0.3))
+    be_patient(monkeypatch)
     with web_server() as found:
         yield found
 
@@ -229,11 +237,14 @@ def test_what_is_no_answer_is_refused(case: Case, server: WebServer, body: str) 
 
 
 @every_source
-def test_a_source_that_is_silent_or_breaks_off_is_told(case: Case, server: WebServer) -> None:
-    server.pages["*"] = never
-    assert "too long" in refusal(case.make(server.url))
+def test_a_source_that_is_silent_or_breaks_off_is_told(
+    case: Case, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.pages["*"] = cut_short
     assert "broke off" in refusal(case.make(server.url))
+    be_impatient(monkeypatch)
+    server.pages["*"] = never
+    assert "too long" in refusal(case.make(server.url))
 
 
 @every_source
@@ -298,7 +309,11 @@ def test_a_plan_without_forecast_is_nothing_wrong(server: WebServer, status: int
 @pytest.mark.parametrize(
     "page", [text("", 500), text("<html>"), as_json(hours(-1)), as_json(hours(1, zone="FR")), never]
 )
-def test_a_broken_forecast_costs_the_forecast_only_and_is_told(server: WebServer, page: Any) -> None:
+def test_a_broken_forecast_costs_the_forecast_only_and_is_told(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, page: Any
+) -> None:
+    if page is never:
+        be_impatient(monkeypatch)
     server.pages = {LATEST: as_json(GOOD), FORECAST: page}
     found = look(ElectricityMaps(KEY, "DE", base_url=server.url))
     assert found.now.g_per_kwh == 322

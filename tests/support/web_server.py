@@ -10,7 +10,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+
+from ct_notebook.intensity import http
+
 Page = Callable[["Handler"], None]
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait as long as a busy machine takes for a server that does answer."""
+    monkeypatch.setattr(http, "TIMEOUT_S", (20.0, 20.0))
+    monkeypatch.setattr(http, "METADATA_TIMEOUT_S", (20.0, 20.0))
+    monkeypatch.setattr(http, "TOTAL_S", 60.0)
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up soon, for a server that does not answer or drips."""
+    monkeypatch.setattr(http, "TIMEOUT_S", (20.0, 1.0))
+    monkeypatch.setattr(http, "METADATA_TIMEOUT_S", (20.0, 1.0))
+    monkeypatch.setattr(http, "TOTAL_S", 1.0)
 
 
 class Handler(BaseHTTPRequestHandler):
