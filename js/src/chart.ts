@@ -60,6 +60,7 @@ export class Chart {
   #zoom: [number, number] | null = null;
   #cursor: number | null = null;
   #size: ResizeObserver | null = null;
+  #look = "";
   #unitSize = 1;
 
   constructor(options: ChartOptions) {
@@ -105,6 +106,14 @@ export class Chart {
     const shape = `${picture.unit} ${picture.xKind} ${bands} ${picture.curves
       .map((curve) => [curve.label, curve.token, curve.area, curve.bound, curve.dash].join())
       .join("|")}`;
+    // Colours stand in the plot: one that was drawn before the style sheet was there is drawn anew.
+    const look = `${this.#options.theme.color("--ct-muted")} ${this.#options.theme.color("--ct-grid")}`;
+    if (look !== this.#look) {
+      this.#look = look;
+      for (const { item, curve } of this.#entries) this.#dye(item, curve);
+      this.#plot?.destroy();
+      this.#plot = null;
+    }
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#name();

@@ -32,14 +32,18 @@ export class Theme {
     this.#media?.addEventListener?.("change", this.#changed);
   }
 
-  /** A token of the style sheet as a colour; a property that refers to others is no colour yet. */
+  /** A token of the style sheet as a colour; a property that refers to others is no colour yet.
+   *
+   * A busy page may draw a panel before it is in the document or its style sheet is there. What is found then is no
+   * colour, and is asked for again.
+   */
   color(token: string): string {
-    let color = this.#known.get(token);
-    if (color === undefined) {
-      this.#probe.style.color = `var(${token})`;
-      color = getComputedStyle(this.#probe).color;
-      this.#known.set(token, color);
-    }
+    const known = this.#known.get(token);
+    if (known !== undefined) return known;
+    this.#probe.style.color = `var(${token})`;
+    const style = getComputedStyle(this.#probe);
+    const color = style.color;
+    if (style.getPropertyValue(token).trim()) this.#known.set(token, color);
     return color;
   }
 
