@@ -208,7 +208,8 @@ window.tick = (step = 1) => {
 };
 
 panel.initialize({ model });
-window.close_panel = panel.render({ model, el: document.getElementById("place") });
+window.open_panel = (el) => panel.render({ model, el });
+window.close_panel = window.open_panel(document.getElementById("place"));
 if (chosen.gone) emit("comm_live_update");
 else if (query.has("live")) setInterval(() => window.tick(1), 1000);
 document.body.dataset.ready = "true";

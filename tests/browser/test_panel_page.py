@@ -169,3 +169,30 @@ def test_reduced_motion_is_honoured(browser: Browser, address: str) -> None:
     icon = "getComputedStyle(document.querySelector('.ct-state .ct-icon')).animationName"
     assert page.evaluate(icon) == "none"
     context.close()
+
+
+def test_a_panel_that_is_drawn_before_it_is_in_the_page_gets_its_colours(
+    browser: Browser, address: str
+) -> None:
+    page = opened(browser, address, "running")
+    # As a busy JupyterLab does it: outside the document there are no styles, and so no colours.
+    page.evaluate(
+        """async () => {
+            window.close_panel();
+            const el = document.createElement("div");
+            window.close_panel = window.open_panel(el);
+            await new Promise((go) => setTimeout(go, 300));
+            window.were = [...el.querySelectorAll("canvas")].length;
+            document.getElementById("place").append(el);
+        }"""
+    )
+    assert page.evaluate("window.were") > 0, "nothing was drawn outside the document, so nothing is tested"
+    page.wait_for_function(
+        """() => [...document.querySelectorAll(".ct-notebook canvas")].every((canvas) => {
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            let seen = 0;
+            for (let at = 3; at < data.length; at += 4) seen += data[at] > 0 ? 1 : 0;
+            return seen > 10000;
+        })"""
+    )
+    page.close()
