@@ -225,8 +225,8 @@ def total_of(amounts: Sequence[float], total: int, first_excess: float = 0.0) ->
         logs = [math.log(amount) for amount in later]
         mean = sum(logs) / len(logs)
         squares = sum((log - mean) ** 2 for log in logs)
-        # The first one has its say here, the less the more others there are: a run that begins far off its level
-        # is less steady in what comes next.
+        # The first one has its say here, the less the more others there are: a run that begins far off its
+        # level is less steady in what comes next.
         squares += (math.log(amounts[0]) - mean) ** 2 / len(logs) if amounts[0] > 0 else 0.0
         freedom = PRIOR_EPOCHS + len(logs)
         variance = (PRIOR_EPOCHS * PRIOR_SD**2 + squares) / freedom
