@@ -99,6 +99,7 @@ class Kernel:
 
     def run_all(self, *cells: str) -> list[Answer]:
         """Run cells as "Run All" does: the later ones are queued while the first is running."""
+        self.run("pass")  # ipykernel 6 may still be aborting after a cell that failed
         running = self.send("import time; print('running', flush=True); time.sleep(0.5)")
         self.wait_for(running, "running")
         sent = [self.send(code) for code in cells]
