@@ -51,7 +51,7 @@ DRIFT = 2.0
 """The level moves by this many standard deviations of its epochs by the end of a run (throttling, other
 users): what an unsteady run does more than a steady one."""
 
-FIRST_EPOCH_SD = 0.15
+FIRST_EPOCH_SD = 0.13
 """How far (relative) a first epoch is from the level of those after it, if only its length is known."""
 
 WITHIN_SD = 0.40

@@ -819,3 +819,29 @@ def test_what_is_given_wins_over_the_environment_even_if_it_is_the_default(
 def test_the_number_of_epochs_is_required() -> None:
     with pytest.raises(TypeError, match="epochs"):
         CarbonTracker()  # type: ignore[call-arg]
+
+
+def test_a_callback_that_tells_of_steps_foretells_the_run_before_its_first_epoch_ends(
+    sensor: SteadySensor,
+) -> None:
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    found = None
+    for done in range(1, 61):
+        time.sleep(0.01)
+        tracker.step(done, 60)
+        found = recording.moment().estimate or found
+    assert found is not None
+    assert found.made_after == 0
+    assert found.energy_j is not None
+    # Whatever a step takes on this machine: ten epochs of 60 steps at the power of the sensor.
+    assert found.energy_j.value == pytest.approx(found.duration_s.value * sensor.watts, rel=0.1)
+    tracker.epoch_end()
+    tracker.stop()
+    assert tracker.run.estimate is not None
+    assert tracker.run.estimate.made_after == 1

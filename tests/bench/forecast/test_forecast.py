@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 
 GRID = [
     {"PRIOR_SD": sd, "DRIFT": drift, "FIRST_EPOCH_SD": first}
-    for sd, drift, first in itertools.product((0.01, 0.015, 0.02), (1.0, 1.5, 2.0), (0.10, 0.15, 0.20))
+    for sd, drift, first in itertools.product((0.01, 0.015, 0.02), (1.0, 1.5, 2.0), (0.10, 0.13, 0.16))
 ]
 """What the constants may be."""
 
@@ -145,8 +145,8 @@ def test_epoch_times_by_leave_one_source_out() -> None:
         if k == 2:
             assert statistics.median(mine) <= GOAL * statistics.median(theirs)
             assert statistics.mean(mine) <= GOAL * statistics.mean(theirs)
-        assert COVERED[0] <= statistics.mean(shipped) <= COVERED[1] + 0.005
-        assert COVERED[0] <= statistics.mean(held_out) <= COVERED[1] + 0.005
+        assert COVERED[0] <= statistics.mean(shipped) <= COVERED[1]
+        assert COVERED[0] <= statistics.mean(held_out) <= COVERED[1]
 
 
 def pace(run: dict[str, Any], share: float) -> Pace | None:
