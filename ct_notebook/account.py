@@ -271,6 +271,7 @@ class Account:
         self.charged_j: dict[int, float] = {}
         """Joules by the carbon intensity at whose time they were used, without pauses, to the newest mark."""
         self._intensity = 0
+        self._used_j: dict[str, float] = {}  # without pauses, to the newest mark
         self._outside_covered_s: dict[str, float] = {}
         self._began_s = 0.0
         self.paused_j: dict[str, float] = {}
@@ -397,11 +398,7 @@ class Account:
 
     def so_far(self) -> tuple[dict[str, float], float]:
         """Joules by device and seconds since the start, pauses left out, up to the newest sample."""
-        total = dict(self.outside_j)
-        for epoch in self.epochs:
-            _add_to(total, epoch.energy_j)
-        if self._open is not None:
-            _add_to(total, self._open.energy_j)
+        total = dict(self._used_j)
         seconds = self.duration_s
         if self._settled_s is not None and not self._paused and not self._stopped:
             # A sample that was taken after the end belongs to nothing.
@@ -447,6 +444,7 @@ class Account:
         self.duration_s += passed_s
         charged_j = {self._intensity: sum(energy_j.values())}
         _add_to(self.charged_j, charged_j)
+        _add_to(self._used_j, energy_j)
         if self._open is not None:
             _add_to(self._open.energy_j, energy_j)
             _add_to(self._open.covered_s, covered_s)

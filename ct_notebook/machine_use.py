@@ -9,8 +9,11 @@ from .records import Attribution, Run
 from .sensors import Sensor, SharedSensor
 from .sensors.usage import Machine, Usage, look_at_machine, read_usage
 
-EVERY_S = 10.0
-"""What the process tree uses is looked at so often: that takes milliseconds, and it is cumulative."""
+EVERY_S = 60.0
+"""What the process tree uses is looked at so often, and at the end: that takes long, and it is cumulative."""
+
+SHARES_EVERY_S = 10.0
+"""Where GPUs are asked whose work they do: a driver keeps the answers of some seconds only."""
 
 
 class MachineUse:
@@ -56,7 +59,7 @@ class MachineUse:
         self._due_s = float("inf")
         self._machine = self._machine or look_at_machine()
         now = read_usage()
-        self._due_s = at_s + EVERY_S
+        self._due_s = at_s + (SHARES_EVERY_S if self._sensors else EVERY_S)
         if now is None:
             return
         for sensor in self._sensors:
