@@ -92,7 +92,9 @@ def browser(session: nox.Session) -> None:
     """Real front ends in Chromium, and real kernels of many versions."""
     others = ("papermill", "jupyter-console", "pexpect")
     session.install("playwright", "ipykernel", "notebook>=7", *others, *TEST_TOOLS, ".[lab]")
-    session.run("pytest", "-m", "browser or matrix", "tests/browser", "tests/matrix", *session.posargs)
+    # Two at once: a page and its kernel mostly wait for each other, but two pages keep two cores busy.
+    two = ("-n", "2", "--dist", "loadfile")
+    session.run("pytest", *two, "-m", "browser or matrix", "tests/browser", "tests/matrix", *session.posargs)
 
 
 @nox.session

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
+from support.environments import alone
 from support.front_ends import NEWEST, Opener, Pair, Servers
 from support.notebook_page import NotebookPage, chromium
 from support.training_cell import Truth
@@ -82,10 +83,10 @@ def truth(opener: Opener) -> Truth:
 def axe() -> str:
     """The source of axe-core, which the front end's own packages hold; brought if it is not there yet."""
     source = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
-    if not source.exists():
-        subprocess.run(
-            ["npm", "ci", "--no-audit", "--no-fund"], cwd=ROOT / "js", check=True, capture_output=True
-        )
+    with alone(ROOT / ".nox" / "axe"):
+        if not source.exists():
+            npm = ("npm", "ci", "--no-audit", "--no-fund")
+            subprocess.run(npm, cwd=ROOT / "js", check=True, capture_output=True)
     return source.read_text("utf-8")
 
 

@@ -5,12 +5,15 @@ They lie below `CT_NOTEBOOK_ENVIRONMENTS_DIR` or `.nox/environments`.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -60,12 +63,12 @@ def python_with(name: str, *requirements: str, version: str = "") -> Path:
     folder = Path(os.environ.get(VARIABLE) or ROOT / ".nox" / "environments") / f"{name}-{key}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = folder / "complete"
-    if done.exists():
-        return python
-    shutil.rmtree(folder, ignore_errors=True)
-    _run(base, "-m", "venv", str(folder))
-    _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
-    done.touch()
+    with alone(folder):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _run(base, "-m", "venv", str(folder))
+            _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
+            done.touch()
     return python
 
 
@@ -81,12 +84,22 @@ def folder_with(name: str, *requirements: str) -> Path:
     key = hashlib.sha256(repr((sys.version_info[:2], requirements)).encode()).hexdigest()[:8]
     folder = Path(os.environ.get(VARIABLE) or ROOT / ".nox" / "environments") / f"{name}-{key}"
     done = folder / "complete"
-    if not done.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
-        _run(sys.executable, *pip, "--target", str(folder), *requirements)
-        done.touch()
+    with alone(folder):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
+            _run(sys.executable, *pip, "--target", str(folder), *requirements)
+            done.touch()
     return folder
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """While a folder is made by one process of the tests, the others wait."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def interpreter(version: str) -> str:
