@@ -3,7 +3,8 @@
     python tests/bench/forecast/record.py
 
 needs torch and scikit-learn. Energy is that of ct_notebook's sensors; the file says which. No two of them are
-alike: warm-up, validation, phases, data that grows, other work beside. Takes a quarter of an hour.
+alike: warm-up, validation, phases, data that grows, other work beside. Takes eight minutes and a machine that
+does nothing else.
 """
 
 from __future__ import annotations

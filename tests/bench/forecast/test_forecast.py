@@ -1,9 +1,10 @@
 """How far off the forecast is, beside carbontracker's rule, on trainings that it was not tuned on.
 
 Public epoch times (epoch_times.json: notebook outputs of two repositories, MIT and Apache-2.0, each with its
-source) and trainings of our own with steps and energy (trainings.json: by record.py, energy by the CPU
-model). No public series of energy by epoch was found. The constants of the interval are chosen on one source
-and held against the other, and those that are shipped must do as well.
+source) and trainings of our own with steps and energy (trainings.json: by record.py, energy by the CPU model;
+trainings_busy.json: the same, while other jobs came and went on all cores). No public series of energy by
+epoch was found. The constants of the interval are chosen on one source and held against the other, and those
+that are shipped must do as well.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def public() -> dict[str, list[list[float]]]:
     return found
 
 
-def own() -> list[dict[str, Any]]:
+def own(name: str) -> list[dict[str, Any]]:
     """Our own trainings."""
-    runs: list[dict[str, Any]] = json.loads((HERE / "trainings.json").read_text("utf-8"))["runs"]
+    runs: list[dict[str, Any]] = json.loads((HERE / name).read_text("utf-8"))["runs"]
     return runs
 
 
@@ -165,9 +166,14 @@ def energy_of(run: dict[str, Any]) -> Callable[[float], float | None]:
     return energy_j
 
 
-def test_own_trainings_from_their_first_steps_on() -> None:
-    runs = own()
-    print(f"\nOwn trainings, energy by the CPU model\n{HEAD}")
+HELD_AT_LEAST = {"trainings.json": 0.6, "trainings_busy.json": 0.3}
+"""Both are made to be hard: phases, caches, sequences that grow. Who else uses a machine nobody foretells."""
+
+
+@pytest.mark.parametrize("name", HELD_AT_LEAST)
+def test_own_trainings_from_their_first_steps_on(name: str) -> None:
+    runs = own(name)
+    print(f"\nOwn trainings ({name}), energy by the CPU model\n{HEAD}")
     for share in (0.1, 0.3, 0.5):
         found: dict[str, list[tuple[float, bool]]] = {"time": [], "energy": []}
         for run in runs:
@@ -203,3 +209,4 @@ def test_own_trainings_from_their_first_steps_on() -> None:
             held = [holds(band, sum(each)) for band, each in zip(bands, amounts, strict=True)]
             print(row(what, k, theirs, mine, held))
             assert statistics.mean(mine) <= statistics.mean(theirs) * 1.02
+            assert statistics.mean(held) >= HELD_AT_LEAST[name]
