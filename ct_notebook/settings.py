@@ -134,7 +134,7 @@ def _keys(name: str, value: Any) -> dict[str, str]:
 
 _AT_LEAST_0 = _whole("it is a whole number, 0 or more", lambda n: n >= 0)
 _SHARE = _number("it is a share between 0 and 1", lambda x: 0 <= x <= 1)
-_POSITIVE_W = _number("it is a power in watts, more than 0", lambda x: 0 < x <= 1e6)
+_POSITIVE_W = _number("it is a power in watts, more than 0, at most 1000000", lambda x: 0 < x <= 1e6)
 
 
 class Option(NamedTuple):
@@ -327,7 +327,7 @@ OPTIONS: tuple[Option, ...] = (
         "max_kwh",
         None,
         "The most energy that the run may take, kWh.",
-        _number("it is an energy in kWh, more than 0", lambda x: 0 < x <= 1e9),
+        _number("it is an energy in kWh, more than 0, at most 1e9", lambda x: 0 < x <= 1e9),
         "KWH",
     ),
     Option("max_time", None, "The longest that the training may take, such as 3h.", _time, "TIME"),
@@ -342,7 +342,7 @@ OPTIONS: tuple[Option, ...] = (
         "confirm_timeout",
         600.0,
         "Seconds that the question of --stop-and-confirm waits for an answer; 0 waits for ever.",
-        _number("it is a time in seconds, 0 or more", lambda x: 0 <= x <= 1e7),
+        _number("it is a time in seconds, between 0 and 1e7", lambda x: 0 <= x <= 1e7),
         "S",
     ),
     Option(
