@@ -43,11 +43,12 @@ LEAST_FOR_PERIOD = 6
 CONFIDENCE = 0.90
 """Quantile on either side of an interval that is meant to hold 80 of 100 runs."""
 
-PRIOR_EPOCHS = 3.0
-PRIOR_SD = 0.015
-"""The spread of epochs (relative) that is taken for granted, worth this many epochs."""
+PRIOR_EPOCHS = 2.0
+PRIOR_SD = 0.003
+"""The spread of epochs (relative) that is taken for granted, worth this many epochs: that of the steadiest
+runs. What is more shows in a run's own epochs, the first one included."""
 
-DRIFT = 2.0
+DRIFT = 2.8
 """The level moves by this many standard deviations of its epochs by the end of a run (throttling, other
 users): what an unsteady run does more than a steady one."""
 

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 
 GRID = [
     {"PRIOR_SD": sd, "DRIFT": drift, "FIRST_EPOCH_SD": first}
-    for sd, drift, first in itertools.product((0.01, 0.015, 0.02), (1.0, 1.5, 2.0), (0.10, 0.13, 0.16))
+    for sd, drift, first in itertools.product((0.003, 0.006, 0.012), (2.2, 2.5, 2.8), (0.10, 0.13, 0.16))
 ]
 """What the constants may be."""
 
