@@ -52,8 +52,10 @@ DRIFT = 2.8
 """The level moves by this many standard deviations of its epochs by the end of a run (throttling, other
 users): what an unsteady run does more than a steady one."""
 
-FIRST_EPOCH_SD = 0.13
-"""How far (relative) a first epoch is from the level of those after it, if only its length is known."""
+LATER_BELOW_SD = 0.31
+LATER_ABOVE_SD = 0.105
+"""How far (relative) the epochs after the first are from it, if only its length is known: further below,
+since warm-up, caches that are filled, plots of the data make first epochs up to three times as long."""
 
 WITHIN_SD = 0.40
 """The same for the run as told by the first steps of it: validation, and loops after the one under way, are
@@ -220,7 +222,7 @@ def total_of(amounts: Sequence[float], total: int, first_excess: float = 0.0) ->
     if not remaining or not later:
         return Band(observed, observed, observed)
     if len(amounts) == 1:
-        rest, freedom, spread = remaining * later[0], math.inf, FIRST_EPOCH_SD
+        rest, freedom, below, above = remaining * later[0], math.inf, LATER_BELOW_SD, LATER_ABOVE_SD
     else:
         rest, made_of = _rest(later, remaining)
         logs = [math.log(amount) for amount in later]
@@ -231,9 +233,10 @@ def total_of(amounts: Sequence[float], total: int, first_excess: float = 0.0) ->
         squares += (math.log(amounts[0]) - mean) ** 2 / len(logs) if amounts[0] > 0 else 0.0
         freedom = PRIOR_EPOCHS + len(logs)
         variance = (PRIOR_EPOCHS * PRIOR_SD**2 + squares) / freedom
-        spread = math.sqrt(variance * (1 / remaining + 1 / made_of + DRIFT**2 * remaining / total))
-    factor = math.exp(student_t(CONFIDENCE, freedom) * spread)
-    return Band(observed + rest, observed + rest / factor, observed + rest * factor)
+        below = above = math.sqrt(variance * (1 / remaining + 1 / made_of + DRIFT**2 * remaining / total))
+    t = student_t(CONFIDENCE, freedom)
+    low, high = rest * math.exp(-t * below), rest * math.exp(t * above)
+    return Band(observed + rest, observed + low, observed + high)
 
 
 def _rest(later: Sequence[float], remaining: int) -> tuple[float, int]:

@@ -62,6 +62,16 @@ def test_the_interval_holds_the_value_and_narrows() -> None:
     assert widths == sorted(widths, reverse=True)
 
 
+def test_a_first_epoch_that_was_half_as_long_again_is_reckoned_with() -> None:
+    assert total_of([15.0], 100).low <= 15.0 + 99 * 10.2
+    assert total_of([10.0], 100).high < 10.0 + 99 * 15.0
+
+
+def test_a_noisy_run_has_a_wider_interval_than_a_steady_one() -> None:
+    steady, noisy = total_of([10.0, 10.1, 9.9], 30), total_of([10.0, 13.0, 9.0], 30)
+    assert (noisy.high - noisy.low) > 5 * (steady.high - steady.low)
+
+
 def test_what_was_observed_is_never_in_doubt() -> None:
     assert total_of([100.0, 1.0, 3.0], 4).low > 104.0
 

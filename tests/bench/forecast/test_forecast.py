@@ -29,8 +29,10 @@ pytestmark = pytest.mark.bench
 HERE = Path(__file__).parent
 
 GRID = [
-    {"PRIOR_SD": sd, "DRIFT": drift, "FIRST_EPOCH_SD": first}
-    for sd, drift, first in itertools.product((0.003, 0.006, 0.012), (2.2, 2.5, 2.8), (0.10, 0.13, 0.16))
+    {"PRIOR_SD": sd, "DRIFT": drift, "LATER_BELOW_SD": below, "LATER_ABOVE_SD": above}
+    for sd, drift, below, above in itertools.product(
+        (0.003, 0.006, 0.012), (2.2, 2.5, 2.8), (0.22, 0.31), (0.09, 0.105, 0.12)
+    )
 ]
 """What the constants may be."""
 
