@@ -65,7 +65,9 @@ def front_end(session: nox.Session) -> None:
 
 def _test(session: nox.Session, marks: str, *packages: str) -> None:
     session.install(*packages, *TEST_TOOLS)
-    elsewhere = [f"--ignore=tests/{name}" for name in ("notebooks", "browser", "matrix", "bench")]
+    elsewhere = [
+        f"--ignore=tests/{name}" for name in ("notebooks", "frameworks", "browser", "matrix", "bench")
+    ]
     session.run("pytest", *SEVERAL, "-m", marks, *elsewhere, *session.posargs)
 
 
@@ -99,10 +101,11 @@ def browser(session: nox.Session) -> None:
 
 @nox.session
 def notebooks(session: nox.Session) -> None:
-    """The notebooks, executed as a reader would."""
+    """The notebooks, executed as a reader would, and real frameworks with our callbacks."""
     # One known release of PyTorch, since a range may choose gigabytes of CUDA for a machine without a GPU.
-    session.install("ipykernel", *TEST_TOOLS, ".[lab]", "torch==2.13.0")
-    session.run("pytest", "tests/notebooks", *session.posargs)
+    frameworks = ("keras", "lightning", "rich", "transformers", "accelerate")
+    session.install("ipykernel", *TEST_TOOLS, ".[lab]", "torch==2.13.0", *frameworks)
+    session.run("pytest", "tests/notebooks", "tests/frameworks", *session.posargs)
 
 
 @nox.session

@@ -47,6 +47,14 @@ if TYPE_CHECKING:
 _HEAD = re.compile(rf"%%{MAGIC}(?=\s|$)(.*)")
 """The first line of a tracked cell. `%%carbontrack?` is a question, so a space or the end must follow."""
 
+_CALLBACKS = {
+    "lightning.pytorch": "lightning",
+    "pytorch_lightning": "lightning",
+    "keras": "keras",
+    "transformers": "transformers",
+}
+"""Frameworks whose epochs pass out of sight: the module that is loaded, and which callback tells of them."""
+
 _RUN_THE_BODY = frozenset({"capture", "time"})
 """Magics that run their body as Python in this namespace, by way of the transformers of the shell."""
 
@@ -295,8 +303,8 @@ class Notebook:
 
         if loop is None:
             if not seen and not by_hand:
-                way = f"for epoch in tracker.epochs({declared or 'n'})"
-                return [f"no epoch loop was found, so the cell was measured as one epoch. (By hand: {way})"]
+                way = _way_for(declared)
+                return [f"no epoch loop was found, so the cell was measured as one epoch. ({way})"]
             told = [f"epochs were marked by hand ({seen})."]
         elif by_hand and watch.handed_over:
             where = place(loop.line, loop.function)
@@ -646,6 +654,15 @@ def _lines_above(raw_cell: str | None, track_line: int) -> int:
         elif stripped and not stripped.startswith("#"):
             break
     return max(0, heads - track_line)
+
+
+def _way_for(declared: int | None) -> str:
+    """How the epochs of a cell can be seen in which no loop was found."""
+    framework = next((name for name in _CALLBACKS if name in sys.modules), None)
+    if framework is None:
+        return f"By hand: for epoch in tracker.epochs({declared or 'n'})"
+    room = f"ct_notebook.callbacks.{_CALLBACKS[framework]}"
+    return f"With callbacks=[CarbonTrackerCallback()] from {room} its epochs are seen."
 
 
 def _above_bars(bars: Any, text: str) -> None:

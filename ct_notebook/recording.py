@@ -296,7 +296,7 @@ class Recording:
         """While the first epoch runs: look at progress bars, and foretell the run from its steps."""
         if self._steps is None or self._complete:
             return
-        for source, done, steps in steps_of_bars(self._settings.epochs):
+        for source, done, steps in steps_of_bars(self._settings.epochs, self._clock() - self._steps.began_s):
             self._steps.mark(at_s, source, done, steps)
         pace = self._steps.pace()
         total = self._settings.epochs

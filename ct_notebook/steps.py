@@ -68,7 +68,7 @@ class StepsOf:
     """
 
     def __init__(self, began_s: float) -> None:
-        self._began_s = began_s
+        self.began_s = began_s
         self._source = ""
         self._steps = 0
         self._marks: Thinned[tuple[int, float]] = Thinned(MARKS, lambda mark: mark[1])
@@ -85,7 +85,7 @@ class StepsOf:
         done, steps
             How many, of how many; None if that is not known, and then there is nothing to foretell.
         """
-        if steps is None or steps < 2 or not 0 <= done <= steps or at_s < self._began_s:
+        if steps is None or steps < 2 or not 0 <= done <= steps or at_s < self.began_s:
             return
         if not self._source:
             self._source, self._steps = source, steps
@@ -96,7 +96,7 @@ class StepsOf:
 
     def pace(self) -> Pace | None:
         """The pace as far as it is known; None while all of it may be warm-up."""
-        return pace_of(self._began_s, self._steps, self._marks.items())
+        return pace_of(self.began_s, self._steps, self._marks.items())
 
 
 def pace_of(began_s: float, steps: int, marks: Sequence[tuple[int, float]]) -> Pace | None:

@@ -171,10 +171,12 @@ class CarbonTracker(contextlib.ContextDecorator):
         display: str = "none",
     ) -> None:
         values = locals()
-        self._set_up(resolve(epochs, {name: values[name] for name in self._given}), print)
+        self._set_up(resolve(epochs, {name: values[name] for name in self._given}), _print)
 
     @classmethod
-    def for_settings(cls, settings: Settings, *, show: Show = print, whole: bool = True) -> CarbonTracker:
+    def for_settings(
+        cls, settings: Settings, *, show: Show | None = None, whole: bool = True
+    ) -> CarbonTracker:
         """Make a tracker from settings that were resolved already, as the magic does.
 
         Parameters
@@ -182,12 +184,12 @@ class CarbonTracker(contextlib.ContextDecorator):
         settings
             Checked settings.
         show
-            Takes each text that the user is to see.
+            Takes each text that the user is to see; printed if None.
         whole
             Measure on when the last epoch is done, until `finish`, so that what follows it is told too.
         """
         tracker = cls.__new__(cls)
-        tracker._set_up(settings, show)  # noqa: SLF001 - its own class
+        tracker._set_up(settings, _print if show is None else show)  # noqa: SLF001 - its own class
         tracker._whole = whole  # noqa: SLF001
         return tracker
 
@@ -349,9 +351,11 @@ class CarbonTracker(contextlib.ContextDecorator):
                 "You chose to stop the training. (`if tracker.should_stop: break` ends a loop without this.)"
             )
             raise TrainingStopped(msg)
-        self._begin_by_hand()
+        self.enter_epoch()
 
-    def _begin_by_hand(self) -> None:
+    def enter_epoch(self) -> None:
+        """Say that an epoch begins, where the loop is left in another way than by an error. Never raises."""
+        self.marked_by_hand = True
         # One that a watched loop opened already is the same epoch.
         if not self._open or self._open_by_hand:
             self.begin_epoch()
@@ -414,7 +418,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self.marked_by_hand = True
         try:
             for epoch in itertools.count() if total is None else range(total):
-                self._begin_by_hand()
+                self.enter_epoch()
                 yield epoch
                 self.end_epoch()
                 if self.should_stop:
@@ -540,6 +544,11 @@ class CarbonTracker(contextlib.ContextDecorator):
         return self._recording is not None and not self._over and self._pid == _process.pid
 
     @property
+    def whole(self) -> bool:
+        """Whether a cell or a `with` block ends the run; if not, its last epoch or `stop` does."""
+        return self._whole
+
+    @property
     def paused(self) -> bool:
         """Whether it is paused."""
         return self._paused and self.active
@@ -651,6 +660,15 @@ class CarbonTracker(contextlib.ContextDecorator):
             front.controls.stopping = self.should_stop
             front.say(answer.words)
         recording.say(answer.words)
+
+
+def _print(text: str) -> None:
+    """Print whole lines in one piece.
+
+    A last line without its end makes rich's stand-in for stdout, which is there while Lightning's progress
+    bar is, call itself without end in a kernel.
+    """
+    print(f"{text}\n", end="")  # noqa: T201 - here the class speaks
 
 
 def _live_source(settings: Settings) -> Source | None:

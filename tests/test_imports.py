@@ -22,7 +22,7 @@ FLOORS: list[set[str]] = [
     {"recording", "forward"},
     {"display"},
     {"tracker"},
-    {"loops"},
+    {"loops", "callbacks"},
     {"rewrite", "flags"},
     {"magics"},
     {"__init__"},
@@ -45,6 +45,10 @@ OWNERS: dict[str, set[str]] = {
     "zmq": {"ask"},
     "ipykernel": {"ask"},
     "numpy": {"parser.py"},
+    "keras": {"callbacks/keras.py"},
+    "lightning": {"callbacks/lightning.py"},
+    "pytorch_lightning": {"callbacks/lightning.py"},
+    "transformers": {"callbacks/transformers.py"},
     "pandas": {"records.py", "compare/comparison.py"},
 }
 """Third-party packages and the only places that may import them."""

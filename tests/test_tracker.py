@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import io
 import multiprocessing
 import os
 import subprocess
@@ -845,3 +846,18 @@ def test_a_callback_that_tells_of_steps_foretells_the_run_before_its_first_epoch
     tracker.stop()
     assert tracker.run.estimate is not None
     assert tracker.run.estimate.made_after == 1
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_text_is_written_with_the_end_of_its_last_line_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Stand-ins for stdout print whole lines and keep the rest; rich's, in a kernel, recurses on such a rest.
+    written: list[str] = []
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    monkeypatch.setattr("sys.stdout.write", written.append)
+    tracker = CarbonTracker(1, update_interval=0.05, carbon_intensity=100, pue=1.0)
+    for _ in tracker.epochs():
+        time.sleep(0.1)
+    assert any("Actual consumption" in text for text in written)
+    assert all(text == "" or text.endswith("\n") for text in written)

@@ -160,6 +160,29 @@ def test_bars_of_tqdm_foretell_the_run_where_the_loop_is_out_of_sight(kernel: Ke
     assert kernel.value("any(e is not None and e.made_after == 0 for e in found[:60])")
 
 
+def test_a_bar_over_the_steps_of_all_epochs_is_not_taken_for_one_within_an_epoch(kernel: Kernel) -> None:
+    kernel.run(
+        "import time, io\nfrom tqdm import tqdm\n"
+        "def step():\n"
+        "    time.sleep(0.02)\n"
+        "    bar.update()\n"
+        "    found.append(tracker.recording.moment().estimate)\n"
+        "def train():\n"
+        "    [step() for _ in range(60)]\n"
+        "found = []"
+    )
+    answer = kernel.run(
+        f"%%carbontrack --epochs 4 {SIM} --no-log\n"
+        "bar = tqdm(total=240, file=io.StringIO())\n"
+        "for epoch in range(4):\n    train()\n"
+    )
+    assert answer.status == "ok", answer.text
+    # Nothing tells how far the first epoch is, so nothing is foretold; the bar would say 16 epochs.
+    assert kernel.value("len(found)") == 240
+    assert kernel.value("all(e is None for e in found[:60])")
+    assert kernel.value("found[-1].made_after") >= 1
+
+
 def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
     kernel.run(cell("--country DK").replace("--no-log", f"--log-dir {tmp_path}"))
     where = kernel.run("%carbontrack where SE PL")
