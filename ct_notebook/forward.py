@@ -64,6 +64,7 @@ def best_start(run: Run, settings: Settings, get: Get | None = None) -> When:
         time.time(),
         place=outlook.now.place,
         source=outlook.now.source,
+        kind=outlook.now.kind,
     )
 
 

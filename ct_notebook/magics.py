@@ -467,9 +467,10 @@ class Notebook:
             energy_kwh = kwh(sum(by_device.values())) * run.pue.value
             decimals = self._cell.settings.decimal_precision if self._cell else 6
             watts = sum(tracker.recording.power_w().values())
+            where = ", ".join(part for part in (run.intensity.place, run.intensity.kind) if part)
             text += (
                 f", {watts:.1f} W, {fixed(energy_kwh, decimals)} kWh, "
-                f"{fixed(energy_kwh * run.intensity.g_per_kwh, decimals)} g CO2eq ({run.intensity.place})"
+                f"{fixed(energy_kwh * run.intensity.g_per_kwh, decimals)} g CO2eq ({where})"
             )
         self._print(text + ".")
 
@@ -540,9 +541,28 @@ class Notebook:
         from .forward import best_start  # noqa: PLC0415 - few sessions ask
 
         def ask() -> Any:
-            return best_start(run, resolve(None, {}, cell=True, configured=configured_values(self.config)))
+            settings = resolve(None, {}, cell=True, configured=configured_values(self.config))
+            return best_start(run, self._with_those_of_the_run(settings))
 
         return self._with_chart(_told_in_one_line("when", ask))
+
+    def _with_those_of_the_run(self, settings: Settings) -> Settings:
+        """The place, the keys and the word on the network that the flags of the newest run gave."""
+        of_run = sys.modules[f"{__package__}.tracker"].newest_settings()
+        if of_run is None:
+            return settings
+        place = next(
+            each
+            for each in (of_run, settings)
+            if each is settings or each.zone or each.country or each.region
+        )
+        return settings._replace(
+            zone=place.zone,
+            country=place.country,
+            region=place.region,
+            api_keys=settings.api_keys or of_run.api_keys,
+            offline=settings.offline or of_run.offline,
+        )
 
     def _do_statement(self, words: list[str]) -> Any:
         from . import __version__  # noqa: PLC0415 - the front door

@@ -503,6 +503,11 @@ class Recording:
         return used, each[-1], Expected(whole(lambda band: band.value), whole(lambda band: band.low))
 
     @property
+    def settings(self) -> Settings:
+        """What the run was told."""
+        return self._settings
+
+    @property
     def run_id(self) -> str:
         """The name of the run, unique on this machine."""
         return self._base.run_id
@@ -696,7 +701,13 @@ class Recording:
         from .advice import when  # noqa: PLC0415 - few runs have a forecast
 
         try:
-            found = when(run.energy_j.value * run.pue.value, run.duration_s, outlook.ahead, time.time())
+            found = when(
+                run.energy_j.value * run.pue.value,
+                run.duration_s,
+                outlook.ahead,
+                time.time(),
+                kind=outlook.now.kind,
+            )
         except SettingError:  # the forecast does not reach over such a run
             return
         if found.saving_g > WORTH_WAITING * found.starts[0].emissions_g:

@@ -177,7 +177,7 @@ class Intensity:
     time
         Year ("2025") or instant (ISO 8601) that the figure is of; "" for a user's own figure.
     kind
-        `lifecycle` or `direct`; "" for a user's own figure.
+        `lifecycle` or `direct`; "" for a user's own figure, and for a mean of both: `source` tells which.
     is_fallback
         True if the place is unknown and an average over many stands in for it.
     how
@@ -269,8 +269,11 @@ def mean_intensity(intensities: Sequence[Intensity], charged_j: Mapping[int, flo
 
     g_per_kwh = mean(lambda one: one.g_per_kwh)
     first, last = held[0][0], held[-1][0]
-    sources = dict.fromkeys(intensity.source for intensity, _ in held)
     same_kind = len({intensity.kind for intensity, _ in held}) == 1
+    # Where a table's lifecycle figure and a live direct one both held, each is named with its own.
+    sources = dict.fromkeys(
+        one.source if same_kind or not one.kind else f"{one.source} ({one.kind})" for one, _ in held
+    )
     return dataclasses.replace(
         last,
         g_per_kwh=g_per_kwh,

@@ -129,7 +129,8 @@ def _keys(name: str, value: Any) -> dict[str, str]:
             "in an environment variable."
         )
         raise SettingError(msg) from None
-    return {str(source): str(key) for source, key in value.items()}
+    # None is what os.environ.get gives for a key that is not there.
+    return {str(source): str(key) for source, key in value.items() if key is not None}
 
 
 _AT_LEAST_0 = _whole("it is a whole number, 0 or more", lambda n: n >= 0)

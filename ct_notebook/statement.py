@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ _LATEX = {
     "%": r"\%",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 
 HEADS = (
@@ -64,7 +68,7 @@ class Statement:
     def markdown(self) -> str:
         """A table of one row in Markdown."""
         rows = (HEADS, tuple("---" for _ in HEADS), self.cells)
-        return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows)
+        return "\n".join(f"| {' | '.join(map(_markdown, row))} |" for row in rows)
 
     @property
     def latex(self) -> str:
@@ -126,9 +130,13 @@ def statement(runs: Sequence[Run], version: str) -> Statement:
     SettingError
         No run, or none of which anything was measured.
     """
-    measured = [run for run in runs if run.energy_j is not None and run.emissions_g is not None]
+    with_energy = [run for run in runs if run.energy_j is not None]
+    measured = [
+        run for run in with_energy if run.emissions_g is not None and math.isfinite(run.emissions_g.value)
+    ]
     if not measured:
-        msg = "There is no run of which anything was measured, so there is nothing to state."
+        what = "whose carbon intensity is known" if with_energy else "of which anything was measured"
+        msg = f"There is no run {what}, so there is nothing to state."
         raise SettingError(msg)
     # Errors of one kind of sensor go the same way in every run, so that their ends add up.
     energy_kwh = _sum(
@@ -145,7 +153,9 @@ def statement(runs: Sequence[Run], version: str) -> Statement:
         for name in dict.fromkeys(names)
     )
     methods = _each(
-        f"{device.component.upper()} {_METHOD[device.method]}" for run in measured for device in run.devices
+        f"{one_line(device.component, 20).upper()} {_METHOD.get(device.method, 'in a way that is not known')}"
+        for run in measured
+        for device in run.devices
     )
     reasons = _each(one_line(run.pue.reason, 120) for run in measured)
     grids = _each(_grid(run.intensity) for run in measured)
@@ -160,9 +170,13 @@ def statement(runs: Sequence[Run], version: str) -> Statement:
         f"intensity is {grids}."
     )
     notes = []
-    if len(measured) < len(runs):
-        notes.append(f"Of {len(runs) - len(measured)} runs nothing was measured; only their time is in this.")
-    intensity = _each(f"{run.intensity.g_per_kwh:.4g}" for run in measured)
+    if len(with_energy) < len(runs):
+        count = len(runs) - len(with_energy)
+        notes.append(f"Of {count} runs nothing was measured; only their time is in this.")
+    if len(measured) < len(with_energy):
+        count = len(with_energy) - len(measured)
+        notes.append(f"Of {count} runs the carbon intensity is not known; only their time is in this.")
+    intensity = _each(_grid(run.intensity, unit="") for run in measured)
     cells = (
         str(len(runs)),
         hardware or "-",
@@ -186,9 +200,9 @@ _METHOD = {
 }
 
 
-def _grid(intensity: Intensity) -> str:
+def _grid(intensity: Intensity, unit: str = " g CO2eq/kWh") -> str:
     known = ", ".join(part for part in (intensity.place, intensity.time, intensity.kind) if part)
-    return one_line(f"{intensity.g_per_kwh:.4g} g CO2eq/kWh ({known}; {intensity.source})", 300)
+    return one_line(f"{intensity.g_per_kwh:.4g}{unit} ({known}; {intensity.source})", 300)
 
 
 def _sum(bands: Iterable[Band]) -> Band:
@@ -226,5 +240,10 @@ def _plain(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+def _markdown(text: str) -> str:
+    """A cell in which nothing is markup, html or the end of the cell."""
+    return re.sub(r"[\\`*_\[\]<>&~]", r"\\\g<0>", text.replace("|", "/"))
+
+
 def _latex(text: str) -> str:
-    return re.sub(r"[\\{}$&#_%~^]", lambda found: _LATEX[found[0]], text)
+    return re.sub(r"[\\{}$&#_%~^<>|]", lambda found: _LATEX[found[0]], text)

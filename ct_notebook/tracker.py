@@ -741,6 +741,13 @@ def active() -> CarbonTracker | None:
     return tracker if tracker is not None and tracker.active else None
 
 
+def newest_settings() -> Settings | None:
+    """What the run under way was told, else the newest that was closed in this process; None without one."""
+    tracker = active()
+    recording = _process.last if tracker is None else tracker.recording
+    return None if recording is None else recording.settings
+
+
 def last_run() -> Run | None:
     """The newest run that was closed in this process; None if there was none."""
     return None if _process.last is None else _process.last.run()

@@ -12,7 +12,7 @@ from ct_notebook.errors import SourceError
 from ct_notebook.intensity.base import Answer, Outlook
 from ct_notebook.intensity.live import Feed, _process
 from ct_notebook.log.reader import read_run
-from ct_notebook.records import Intensity, Run
+from ct_notebook.records import Intensity, Run, mean_intensity
 from ct_notebook.tracker import CarbonTracker
 
 G_PER_J = 1 / 3.6e6
@@ -112,6 +112,14 @@ def test_each_joule_is_charged_at_the_intensity_of_its_time(monkeypatch: pytest.
     assert run.emissions_g.value <= in_epochs_g + 300 * between_j * G_PER_J + 1e-12
     assert 50 < run.intensity.g_per_kwh < 300
     assert run.emissions_g.low == pytest.approx(0.9 * run.energy_j.low * run.intensity.g_per_kwh * G_PER_J)
+
+
+def test_a_mean_of_a_lifecycle_and_a_direct_figure_names_the_kind_of_each() -> None:
+    table = Intensity(100.0, "DK", "Denmark", "a table", "2025", "lifecycle")
+    mean = mean_intensity([table, figure(300.0)], {0: 1.0, 1: 1.0})
+    assert (mean.g_per_kwh, mean.kind) == (200.0, "")
+    assert mean.source == "a table (lifecycle); a test (direct)"
+    assert mean_intensity([figure(50.0), figure(300.0)], {0: 1.0, 1: 1.0}).source == "a test"
 
 
 def test_the_curve_of_emissions_ends_at_what_the_run_emitted(monkeypatch: pytest.MonkeyPatch) -> None:

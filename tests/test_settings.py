@@ -122,6 +122,12 @@ def test_a_key_appears_in_no_repr_and_no_error() -> None:
     assert "s3cret" not in str(caught.value)
 
 
+def test_a_key_that_is_not_there_is_none() -> None:
+    assert resolve(1, {"api_keys": {"electricitymaps": None}}, environ={}).api_keys == {}
+    environ = {"CT_NOTEBOOK_API_KEYS": '{"electricitymaps": null, "other": "k"}'}
+    assert resolve(1, {}, environ=environ).api_keys == {"other": "k"}
+
+
 def test_components_are_put_in_words() -> None:
     assert resolve(1, {"components": " GPU, cpu"}, environ={}).component_set == {"gpu", "cpu"}
     assert resolve(1, {"components": ["gpu"]}, environ={}).component_set == {"gpu"}

@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .figures import mass_text
+from .figures import mass_text, zone_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -82,7 +82,7 @@ def line(title: str, points: Sequence[tuple[datetime, float]], best: tuple[datet
         ]
     )
     shown.update_yaxes(title_text="CO2eq, g", rangemode="tozero")
-    shown.update_xaxes(title_text="start")
+    shown.update_xaxes(title_text=f"start ({zone_text(best[0])})")
     shown.update_layout(title={"text": escape(title)}, height=360, showlegend=False)
     made: Figure = shown
     return made

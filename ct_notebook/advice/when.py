@@ -11,7 +11,7 @@ from ct_notebook.errors import SettingError
 from ct_notebook.intensity.ahead import mean_over
 from ct_notebook.units import clock_text, grams
 
-from .figures import mass_text
+from .figures import mass_text, zone_text
 from .table import Table
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class When:
         How long the run takes.
     place, source
         Whose forecast it is.
+    kind
+        `lifecycle` or `direct`; "" if that is not known.
     """
 
     starts: tuple[Start, ...]
@@ -64,6 +66,7 @@ class When:
     duration_s: float
     place: str
     source: str
+    kind: str = ""
 
     @property
     def saving_g(self) -> float:
@@ -74,11 +77,13 @@ class When:
         """The advice in one sentence."""
         now = self.starts[0]
         if self.best is now or self.saving_g < 0.01 * now.emissions_g:
-            return f"Now is as good as any time in the next 48 h ({now.g_per_kwh:.3g} g CO2eq/kWh)."
+            kind = f", {self.kind}" if self.kind else ""
+            return f"Now is as good as any time in the next 48 h ({now.g_per_kwh:.3g} g CO2eq/kWh{kind})."
         share = self.saving_g / now.emissions_g
         return (
-            f"Best start: {_clock(self.best.at_unix_s)}, {mass_text(self.best.emissions_g)} CO2eq instead of "
-            f"{mass_text(now.emissions_g)} now: {mass_text(self.saving_g)} ({share:.0%}) less."
+            f"Best start: {_clock(self.best.at_unix_s)}, {mass_text(self.best.emissions_g)} CO2eq"
+            f"{f' ({self.kind})' if self.kind else ''} instead of {mass_text(now.emissions_g)} now: "
+            f"{mass_text(self.saving_g)} ({share:.0%}) less."
         )
 
     def table(self) -> Table:
@@ -95,9 +100,10 @@ class When:
             )
             for start in shown
         )
+        of = f"{self.source}, {self.kind} emissions" if self.kind else self.source
         notes = (
             self.sentence(),
-            f"For a run of {clock_text(self.duration_s)} in {self.place}, by the forecast of {self.source}.",
+            f"For a run of {clock_text(self.duration_s)} in {self.place}, by the forecast of {of}.",
         )
         heads = ("Start", "g CO2eq/kWh", "CO2eq", "against now")
         marked = frozenset(place for place, start in enumerate(shown) if start is self.best)
@@ -118,9 +124,12 @@ class When:
         """
         from .chart import line  # noqa: PLC0415 - its plotly is heavy
 
-        points = [(_local(start.at_unix_s), start.emissions_g) for start in self.starts]
-        best = (_local(self.best.at_unix_s), self.best.emissions_g)
-        return line(f"CO2eq of the run by its start, {self.place}", points, best)
+        # One offset throughout: on the day on which clocks are put back, the curve would run backwards.
+        zone = _local(self.starts[0].at_unix_s).tzinfo
+        points = [(datetime.fromtimestamp(start.at_unix_s, zone), start.emissions_g) for start in self.starts]
+        best = (datetime.fromtimestamp(self.best.at_unix_s, zone), self.best.emissions_g)
+        kind = f" ({self.kind})" if self.kind else ""
+        return line(f"CO2eq{kind} of the run by its start, {self.place}", points, best)
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -137,6 +146,7 @@ def when(
     *,
     place: str = "",
     source: str = "",
+    kind: str = "",
 ) -> When:
     """When a run would emit least.
 
@@ -150,8 +160,8 @@ def when(
         Beginning of each forecast slot (unix seconds, ascending) and its g/kWh.
     now_unix_s
         Unix seconds.
-    place, source
-        Whose forecast it is, for people.
+    place, source, kind
+        Whose forecast it is and of what, for people.
 
     Raises
     ------
@@ -173,7 +183,7 @@ def when(
         )
         raise SettingError(msg)
     best = min(starts, key=lambda start: (start.emissions_g, start.at_unix_s))
-    return When(tuple(starts), best, duration_s, place or "this place", source or "its source")
+    return When(tuple(starts), best, duration_s, place or "this place", source or "its source", kind)
 
 
 def _local(at_unix_s: float) -> datetime:
@@ -181,4 +191,6 @@ def _local(at_unix_s: float) -> datetime:
 
 
 def _clock(at_unix_s: float) -> str:
-    return f"{_local(at_unix_s):%a %H:%M}"
+    """A time on this machine's clock, with its zone: clocks of hosted notebooks are seldom one's own."""
+    local = _local(at_unix_s)
+    return f"{local:%a %H:%M} {zone_text(local)}"

@@ -59,6 +59,10 @@ class Where:
     places: tuple[Elsewhere, ...]
     left_out: int = 0
 
+    @property
+    def _kinds(self) -> list[str]:
+        return list(dict.fromkeys(place.intensity.kind for place in self.places if place.intensity.kind))
+
     def table(self) -> Table:
         """The places as a table."""
         own_g = next((place.emissions_g for place in self.places if place.is_own), None)
@@ -74,6 +78,13 @@ class Where:
         )
         sources = dict.fromkeys(place.intensity.source for place in self.places)
         notes = [f"Intensities: {'; '.join(sources)}. Energy and PUE are those of the run."]
+        own_kind = next((place.intensity.kind for place in self.places if place.is_own), "")
+        kinds = [kind for kind in self._kinds if kind != own_kind]
+        if kinds and any(place.is_own for place in self.places):
+            notes.append(
+                f"The figure of this run is {own_kind or 'of no one kind'}, those of other places are "
+                f"{' and '.join(kinds)}: a part of the differences is that, and not the place."
+            )
         if self.left_out:
             notes.append(
                 f"{self.left_out} more cloud regions lie between. Name places to compare: %carbontrack where "
@@ -99,9 +110,14 @@ class Where:
         from .chart import bars  # noqa: PLC0415 - its plotly is heavy
 
         return bars(
-            "CO2eq of the same run elsewhere",
+            f"CO2eq ({', '.join(self._kinds)}) of the same run elsewhere",
             [
-                (place.name, place.emissions_g, f"{place.intensity.g_per_kwh:.4g} g/kWh", place.is_own)
+                (
+                    place.name,
+                    place.emissions_g,
+                    ", ".join(filter(None, (f"{place.intensity.g_per_kwh:.4g} g/kWh", place.intensity.kind))),
+                    place.is_own,
+                )
                 for place in self.places
             ],
         )

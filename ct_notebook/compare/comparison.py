@@ -116,7 +116,9 @@ def ours_of(run: Run) -> Result:
     """Our own figures in the form of a result: energy with PUE."""
     energy_j, emissions_g = run.energy_j, run.emissions_g
     intensity = run.intensity
-    known = ", ".join(part for part in (intensity.place, intensity.time, intensity.source) if part)
+    known = ", ".join(
+        part for part in (intensity.place, intensity.time, intensity.kind, intensity.source) if part
+    )
     reckoned = (f"{device.component.upper()}: {device.detail or device.method}" for device in run.devices)
     return Result(
         tool="ct_notebook",

@@ -130,5 +130,8 @@ def _elsewhere_rows(run: Run) -> Iterator[tuple[str, str]]:
     except CtNotebookError:  # a damaged table is told where it is asked for
         return
     if not best.is_own and best.emissions_g < WORTH_MOVING * emissions_g.value:
-        text = f"{co2_text(best.emissions_g)} in {best.name}; %carbontrack where lists more"
+        text = (
+            f"{co2_text(best.emissions_g)} ({best.intensity.kind}) in {best.name}; "
+            "%carbontrack where lists more"
+        )
         yield "Elsewhere", one_line(text)

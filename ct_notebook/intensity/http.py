@@ -6,7 +6,8 @@ Nothing that `requests` raises leaves it: its errors hold the request, and with 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -23,10 +24,13 @@ TOTAL_S = 9.0
 
 MOST_BYTES = 1_000_000
 PIECE_BYTES = 16_384
-"""Small, since a compressed piece may hold a thousand times as much."""
 
 SMALL_PIECE_BYTES = 256
 """Where a piece is awaited whole, so that one that drips is noticed after few bytes."""
+
+PACKINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31}
+"""How a body may be packed, and by which `wbits` zlib unpacks it. Any other is refused, and so are several on
+top of each other: of those, five kilobytes may hold gigabytes."""
 
 MOST_REDIRECTS = 3
 
@@ -80,6 +84,7 @@ def _ask(
             with requests.Session() as session:
                 session.trust_env = not is_local
                 session.auth = _no_password
+                session.headers["Accept-Encoding"] = "gzip"
                 answer = _follow(session, method, url, dict(params), dict(headers), timeout_s)
         except _UnfitError as error:
             why = str(error)
@@ -133,12 +138,22 @@ def _follow(
 
 def _body(response: Any, deadline_s: float) -> str:
     """The body as text; not more than `MOST_BYTES`, and not later than the deadline."""
+    packing = PACKINGS.get(response.headers.get("content-encoding", "").strip().lower())
+    if packing is None:
+        msg = "the answer is packed in a way that was not asked for; it is asked again later"
+        raise _UnfitError(msg)
+    # Unpacked here: urllib3 unpacks all of a piece at once, however large that becomes.
+    unpacker = zlib.decompressobj(packing) if packing else None
     pieces = []
     size = 0
-    # read1 gives what has come, so that one who sends a byte a second is noticed; urllib3 1 lacks it.
-    read = getattr(response.raw, "read1", None)
-    pieces_of_it = response.iter_content(SMALL_PIECE_BYTES) if read is None else _as_it_comes(read)
-    for piece in pieces_of_it:
+    for packed in _as_it_comes(response.raw):
+        piece = packed
+        if unpacker is not None:
+            try:
+                piece = unpacker.decompress(packed, MOST_BYTES + 1 - size)
+            except zlib.error:
+                msg = "the answer cannot be unpacked; it is asked again later"
+                raise _UnfitError(msg) from None
         size += len(piece)
         pieces.append(piece)
         if size > MOST_BYTES:
@@ -147,11 +162,18 @@ def _body(response: Any, deadline_s: float) -> str:
         if time.monotonic() > deadline_s:
             msg = "the answer comes too slowly; it is asked again later"
             raise _UnfitError(msg)
+    if unpacker is not None and not unpacker.eof:
+        msg = "the answer broke off; it is asked again later"
+        raise _UnfitError(msg)
     return b"".join(pieces).decode("utf-8", "replace")
 
 
-def _as_it_comes(read: Any) -> Any:
-    while piece := read(PIECE_BYTES, decode_content=True):
+def _as_it_comes(raw: Any) -> Iterator[bytes]:
+    # read1 gives what has come, so that one who sends a byte a second is noticed; urllib3 1 lacks it.
+    read, most = getattr(raw, "read1", None), PIECE_BYTES
+    if read is None:
+        read, most = raw.read, SMALL_PIECE_BYTES
+    while piece := read(most, decode_content=False):
         yield piece
 
 

@@ -457,6 +457,9 @@ def _read(name: str) -> list[dict[str, str]]:
         text = resources.files(__package__).joinpath("data").joinpath(name).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _damaged(name, error) from error
+    if not text.endswith("\n"):
+        # Cut short: its last row may look whole, and what is missing would be told as an unknown place.
+        raise _damaged(name, EOFError("it has no end"))
     return list(csv.DictReader(text.splitlines()))
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ct_notebook.records import Attribution, Band, Device, Epoch, Estimate, Intensity, Pue, Run
 
 from .format import harmless
+
+_Made = TypeVar("_Made")
 
 MARK = "ct_notebook: "
 
@@ -110,6 +112,35 @@ def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in names}
 
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "Method": (str,),
+    "bool": (bool,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+}
+
+
+def _made(kind: Callable[..., _Made], data: Mapping[str, Any]) -> _Made:
+    """A record whose texts are texts and whose numbers are numbers: JSON does not see to that."""
+    record = kind(**_known(cast("type", kind), data))
+    for field in fields(cast("Any", kind)):
+        value, wanted = getattr(record, field.name), _TYPES.get(str(field.type))
+        if wanted is not None and (type(value) not in wanted):
+            msg = f"{field.name} cannot be {value!r:.40}"
+            raise TypeError(msg)
+    return record
+
+
+def _intensity_from(data: Mapping[str, Any]) -> Intensity:
+    intensity = _made(Intensity, data)
+    if intensity.g_per_kwh < 0 or intensity.kind not in {"lifecycle", "direct", ""}:
+        msg = f"no carbon intensity can be {intensity.g_per_kwh!r} ({intensity.kind!r:.40})"
+        raise ValueError(msg)
+    return intensity
+
+
 def epoch_from(data: Mapping[str, Any]) -> Epoch:
     """The epoch of an `epoch` line.
 
@@ -123,6 +154,7 @@ def epoch_from(data: Mapping[str, Any]) -> Epoch:
         known[name] = numbers_from(known[name])
     for name in ("start_s", "end_s"):
         known[name] = float(known[name])
+    known |= {"index": int(known["index"]), "paused_s": float(known.get("paused_s", 0.0))}
     charged = known.get("charged_j", {})
     known["charged_j"] = MappingProxyType({int(at): float(energy_j) for at, energy_j in charged.items()})
     return Epoch(**known)
@@ -138,7 +170,7 @@ def _estimate_from(data: Mapping[str, Any] | None) -> Estimate | None:
         return None
     known = _known(Estimate, data)
     for name in ("duration_s", "energy_j", "emissions_g"):
-        known[name] = None if known.get(name) is None else Band(**_known(Band, known[name]))
+        known[name] = None if known.get(name) is None else _made(Band, known[name])
     return Estimate(**known)
 
 
@@ -158,10 +190,13 @@ def run_fields_from(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     makers: dict[str, Any] = {
         "started_at": datetime.fromisoformat,
-        "devices": lambda items: tuple(Device(**_known(Device, item)) for item in items),
-        "intensity": lambda item: Intensity(**_known(Intensity, item)),
-        "intensities": lambda items: tuple(Intensity(**_known(Intensity, item)) for item in items),
-        "pue": lambda item: Pue(**_known(Pue, item)),
+        "devices": lambda items: tuple(_made(Device, item) for item in items),
+        "intensity": _intensity_from,
+        "intensities": lambda items: tuple(map(_intensity_from, items)),
+        "pue": lambda item: _made(Pue, item),
+        "duration_s": float,
+        "paused_s": float,
+        "epochs_declared": lambda count: None if count is None else int(count),
         "estimate": _estimate_from,
         "prediction": _estimate_from,
         "outside_j": numbers_from,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any
@@ -92,6 +93,17 @@ def test_what_comes_from_outside_is_text_in_the_table_and_the_chart() -> None:
     assert list(figure.data[0].x) == pytest.approx([place.emissions_g for place in found.places])
 
 
+def test_a_direct_figure_beside_lifecycle_ones_is_told_apart() -> None:
+    live = Intensity(30.0, "FR", "France", "RTE", "2026-03-01T12:30Z", "direct")
+    found = where(run_of(intensity=live), ["SE", "PL"])
+    assert "this run is direct, those of other places are lifecycle" in repr(found)
+    figure = found.figure()
+    assert "direct" in figure.layout.title.text
+    assert "lifecycle" in figure.layout.title.text
+    assert [each.endswith(("direct", "lifecycle")) for each in figure.data[0].customdata] == [True] * 3
+    assert "a part of the differences" not in repr(where(run_of(), ["SE"]))
+
+
 # -- when ----------------------------------------------------------------------------------------------
 
 
@@ -116,6 +128,33 @@ def test_the_best_start_is_where_the_mean_over_the_run_is_least() -> None:
     assert "less" in found.sentence()
     assert len(found.table().rows) <= 14
     assert found.figure().data[0].y == pytest.approx([start.emissions_g for start in found.starts])
+
+
+@pytest.fixture
+def clock_of_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if not hasattr(time, "tzset"):
+        pytest.skip("this system's time zone cannot be set")
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("clock_of_berlin")
+def test_times_name_their_zone_also_in_the_night_that_has_an_hour_twice() -> None:
+    at_s = datetime(2026, 10, 25, 0, 30, tzinfo=timezone.utc).timestamp()  # 2:30, and again 1 h on
+    slots = [(at_s + 1800 * slot, 50.0 if slot == 2 else 200.0) for slot in range(96)]
+    found = when(KWH, 1800.0, slots, at_s - 60, kind="direct")
+    assert "Best start: Sun 02:30 CET, 50 g CO2eq (direct) instead of 200 g now" in found.sentence()
+    assert "direct emissions" in repr(found)
+    before = [(at_s - 1800, 200.0), (at_s, 50.0), *((at, 200.0) for at, _ in slots[1:])]
+    first = when(KWH, 1800.0, before, at_s - 1800)
+    assert "Best start: Sun 02:30 CEST" in first.sentence()
+    figure = found.figure()
+    told = [str(each)[:16] for each in figure.data[0].x]
+    assert told == sorted(told), "the curve runs backwards"
+    assert figure.layout.xaxis.title.text == "start (CEST)"
 
 
 def test_on_a_steady_grid_now_is_as_good_as_any_time() -> None:
@@ -251,7 +290,26 @@ def test_runs_without_figures_are_told_and_none_is_refused() -> None:
         statement([empty], "1")
 
 
+def test_a_run_whose_carbon_intensity_is_not_known_is_left_out_and_told() -> None:
+    unknown = run_of(intensity=Intensity(math.nan, None, "Unknown", "not in the log", "", ""))
+    told = statement([run_of(), unknown], "1")
+    assert "nan" not in repr(told)
+    assert told.notes == ("Of 1 runs the carbon intensity is not known; only their time is in this.",)
+    with pytest.raises(SettingError, match="no run whose carbon intensity is known"):
+        statement([unknown], "1")
+
+
+def test_the_row_tells_of_what_the_intensity_is_and_who_says_so() -> None:
+    told = statement([run_of()], "1")
+    for text in (told.markdown, told.latex, told._repr_html_()):
+        assert "Denmark, 2025, lifecycle; Ember" in text
+
+
 def test_names_from_outside_are_text_in_latex_markdown_and_html() -> None:
+    hostile = statement([run_of(name="<img src=x> `a` [b](c:d) *e* A_B &amp; |f")], "1")
+    assert r"\<img src=x\> \`a\` \[b\](c:d) \*e\* A\_B \&amp; /f" in hostile.markdown
+    assert r"\textless{}img src=x\textgreater{}" in hostile.latex
+    assert r"\textbar{}f" in hostile.latex
     told = statement([run_of(name="GPU_1 & 100% #{x}$ | <i>~^\\")], "1")
     row = told.latex.splitlines()[4]
     assert row.count(" & ") == 8

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ct_notebook.intensity import http
 from ct_notebook.intensity.http import ask_metadata, live_get
 from support.web_server import (
     Handler,
+    Page,
     WebServer,
     as_json,
     be_impatient,
@@ -53,17 +55,43 @@ def test_an_answer_comes_with_its_status_whatever_it_is(server: WebServer) -> No
     assert headers["auth-token"] == KEY
 
 
-def test_a_compressed_answer_is_read(server: WebServer) -> None:
+def packed(data: bytes, packing: str) -> Page:
     def page(handler: Handler) -> None:
-        data = gzip.compress(b"word " * 10_000)
         handler.send_response(200)
-        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Encoding", packing)
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
         handler.wfile.write(data)
 
-    server.pages["/"] = page
+    return page
+
+
+def test_a_compressed_answer_is_read(server: WebServer) -> None:
+    server.pages["/"] = packed(gzip.compress(b"word " * 10_000), "gzip")
     assert live_get(server.url + "/").text == "word " * 10_000
+    assert server.requests[0][3]["Accept-Encoding"] == "gzip"
+
+
+def test_an_answer_that_unpacks_to_gigabytes_is_refused_before_it_does(server: WebServer) -> None:
+    once = gzip.compress(bytes(200_000_000), 1)
+    server.pages["/once"] = packed(once, "gzip")
+    server.pages["/twice"] = packed(gzip.compress(once), "gzip, gzip")
+    server.pages["/otherwise"] = packed(b"x", "br")
+    server.pages["/broken"] = packed(b"no gzip at all", "gzip")
+    server.pages["/cut"] = packed(gzip.compress(b"word " * 10_000)[:-20], "gzip")
+    tracemalloc.start()
+    try:
+        for page, told in (
+            ("/once", "longer than 1 MB"),
+            ("/twice", "packed in a way"),
+            ("/otherwise", "packed in a way"),
+            ("/broken", "cannot be unpacked"),
+            ("/cut", "broke off"),
+        ):
+            assert told in str(failure(server.url + page))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_redirect_is_followed_within_a_host_only(server: WebServer) -> None:

@@ -193,6 +193,7 @@ def test_whole_tables_are_read(folder: Path) -> None:
         ZONE_HEADER + ZONE.replace(",s\n", "\n"),
         ZONE_HEADER + ZONE.replace("West Denmark", ""),
         ZONE_HEADER + "DK-DK1,West Den",
+        (ZONE_HEADER + ZONE)[:-1],
         "\x00",
     ],
 )
@@ -219,6 +220,7 @@ def test_a_damaged_table_of_zones_is_refused_by_name(folder: Path, text: str) ->
         REGION_HEADER + REGION.replace("direct", ""),
         REGION_HEADER + REGION.replace(",Belgium,", ",,"),
         REGION_HEADER + "gcp,europe-we",
+        (REGION_HEADER + REGION)[:-1],
     ],
 )
 def test_a_damaged_table_of_regions_is_refused_by_name(folder: Path, text: str) -> None:

@@ -199,6 +199,38 @@ def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
     assert "Training for 10 epochs on X took" in of_folder.results[0]
 
 
+def test_the_figures_so_far_name_the_kind_of_their_grams(kernel: Kernel) -> None:
+    code = cell("--country DK").replace("time.sleep(0.1)", "time.sleep(0.1); %carbontrack status")
+    code = code.replace("%carbontrack status", "get_ipython().run_line_magic('carbontrack', 'status')")
+    assert "g CO2eq (Denmark, lifecycle)" in kernel.run(code).stdout
+
+
+def test_when_asks_for_the_place_of_the_run_and_keeps_to_its_word_on_the_network(tmp_path: Path) -> None:
+    with started(tmp_path, {"CT_NOTEBOOK_OFFLINE": "0"}) as kernel:
+        kernel.run(
+            "import socket\n"
+            "asked = []\n"
+            "def no(self, address, *rest):\n"
+            "    if isinstance(address, tuple): asked.append(address)\n"
+            "    raise OSError('no network')\n"
+            "def no_names(*rest, **more): asked.append(rest); raise OSError('no names')\n"
+            "socket.socket.connect = socket.socket.connect_ex = no\n"
+            "socket.getaddrinfo = no_names"
+        )
+        kernel.run(cell("--zone GB-NG1 --offline"))
+        assert "offline" in kernel.run("%carbontrack when").text
+        assert kernel.value("asked") == []
+        kernel.run(cell("--zone GB-NG1"))
+        kernel.run(
+            "%config CarbonTrack.country = 'FR'\n"
+            "from ct_notebook.errors import SourceError\n"
+            "from ct_notebook.intensity import http\n"
+            "def tell(url, **more): raise SourceError(f'asked {url}')\n"
+            "http.live_get = tell"
+        )
+        assert "/regional/postcode/NG1" in kernel.run("%carbontrack when").text
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from ct_notebook.errors import LogError
 from ct_notebook.log.reader import read_file, read_run, read_runs
 from ct_notebook.records import Run
+from ct_notebook.statement import statement
 from support.log_runs import (
     T4,
     XEON,
@@ -154,6 +156,34 @@ def test_a_log_cut_off_anywhere_is_read_as_far_as_it_goes(tmp_path: Path, cut: i
     assert list(found.epochs) == list(made.epochs)[: len(found.epochs)]
     lines = whole[: len(whole) - cut]
     assert problems or lines.endswith(b"\n") or lines.rpartition(b"\n")[2].count(b"ct_notebook:") == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        (r'"g_per_kwh": [\d.]+', '"g_per_kwh": null'),
+        (r'"g_per_kwh": [\d.]+', '"g_per_kwh": -5'),
+        (r'"place": "[^"]*"', '"place": 5'),
+        (r'"kind": "[^"]*"', '"kind": []'),
+        (r'"component": "[^"]*"', '"component": null'),
+        (r'"name": "[^"]*"', '"name": null'),
+        (r'"pue": {"value": [\d.]+', '"pue": {"value": "x"'),
+        (r'"method": "[^"]*"', '"method": "telepathy"'),
+    ],
+)
+def test_a_line_of_ours_with_a_thing_of_the_wrong_kind_makes_no_traceback_later(
+    tmp_path: Path, pattern: str, damage: str
+) -> None:
+    writer = write(tmp_path, full_run())
+    path = Path(writer.paths[0])
+    text, count = re.subn(pattern, damage, standard_text(writer))
+    assert count
+    path.write_text(text, "utf-8")
+    runs, problems = read_runs(tmp_path)
+    assert problems or "telepathy" in damage
+    assert statement(runs, "1").sentence
+    assert repr(runs[0])
+    runs[0].compare().table()
 
 
 def test_damage_in_the_middle_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
