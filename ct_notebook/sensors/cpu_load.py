@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -136,7 +138,8 @@ class CpuLoad:
         if cpu.tdp_w is None:
             return words
         sockets = f"{cpu.sockets} x " if cpu.sockets > 1 and not cpu.is_virtual else ""
-        return f"{words}, from a TDP of {sockets}{cpu.tdp_w:g} W{' given by you' if cpu.given else ''}"
+        whose = " given by you" if cpu.given else ", usual for such a name" if cpu.usual else ""
+        return f"{words}, from a TDP of {sockets}{cpu.tdp_w:g} W{whose}"
 
     def _power_w(self, loads: Sequence[float]) -> float:
         mhz = None
@@ -199,7 +202,7 @@ def look(
     try:
         text = (root / "proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
-        text = ""
+        text = _mac_cpuinfo() if sys.platform == "darwin" and root == Path("/") else ""
     try:
         cpu = identify(text, tdp_w=tdp_w, threads=os.cpu_count())
         sensor = CpuLoad(cpu, root, cpus, clock)
@@ -341,6 +344,16 @@ class _GroupTime:
         if file >= 0:
             with contextlib.suppress(OSError):
                 os.close(file)
+
+
+def _mac_cpuinfo() -> str:
+    """The name of a Mac's CPU, as /proc/cpuinfo would have it; "" if it is not told."""
+    try:
+        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+        name = subprocess.run(command, capture_output=True, check=True, timeout=5).stdout.decode().strip()  # noqa: S603
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ""
+    return f"model name\t: {name}\n"
 
 
 def _open_times(root: Path, cpus: Collection[int]) -> _ProcStat | _PsutilTimes:
