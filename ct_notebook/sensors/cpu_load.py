@@ -75,13 +75,14 @@ class CpuLoad:
             # Others run on the same CPUs: what they do is not ours, what the quota leaves idle is.
             self._threads = quota
             path = cgroup.cpu_time_file(root)
-            self._usage = None if path is None else _GroupTime(path)
+            self._usage = None if path is None else _open_group_time(path)
         self._clocks = _Clocks(root, self._times.numbers) if _has_clock(cpu) else None
         busy = self._spread(1.0) if quota == self._threads else [1.0] + [0.0] * (self._times.count - 1)
         self._watts = package_w(cpu, busy, threads_given=self._threads)  # this code runs: one CPU is busy
         self._has_load = False
         self._energy_j = 0.0  # up to the newest window
         self._shown_j = 0.0
+        self.busy_s = 0.0  # CPU seconds that were charged, up to the newest window
         self._at_s = clock()
         try:
             self._before = self._busy()
@@ -110,6 +111,7 @@ class CpuLoad:
             busy = self._busy()
         except (OSError, ValueError, IndexError) as error:
             return (), {KEY: f"the load of the CPU cannot be read ({error})"}
+        loads: Sequence[float] | None = None
         if passed_s >= WINDOW_S or not self._has_load:
             loads = self._loads(busy, passed_s)
             if loads is not None:
@@ -117,6 +119,8 @@ class CpuLoad:
                 self._has_load = passed_s >= WINDOW_S
         energy_j = self._energy_j + self._watts * max(0.0, passed_s)
         if passed_s >= WINDOW_S:
+            if loads:
+                self.busy_s += sum(min(load, 1.0) for load in loads) / len(loads) * self._threads * passed_s
             self._energy_j, self._at_s, self._before = energy_j, now_s, busy
         self._shown_j = max(self._shown_j, energy_j)
         return (
@@ -344,6 +348,20 @@ class _GroupTime:
         if file >= 0:
             with contextlib.suppress(OSError):
                 os.close(file)
+
+
+def _open_group_time(path: Path) -> _GroupTime | None:
+    """The counter of a group; None if it tells nothing: then the quota is charged with the machine's load."""
+    try:
+        usage = _GroupTime(path)
+    except OSError:
+        return None
+    try:
+        usage.read()
+    except (OSError, ValueError):
+        usage.close()
+        return None
+    return usage
 
 
 def _mac_cpuinfo() -> str:

@@ -200,6 +200,16 @@ def test_a_quota_without_a_count_of_the_group_takes_the_load_of_the_machine(tmp_
     sensor.close()
 
 
+@pytest.mark.parametrize("garbage", ["", "garbage", "nr_periods 5\nusage_usec 7\n"])
+def test_a_count_of_the_group_that_says_nothing_is_as_none(tmp_path: Path, garbage: str) -> None:
+    machine = Machine(tmp_path)
+    machine.proc.group("0::/us", {"us/cpu.max": "200000 100000", "us/cpu.stat": garbage})
+    sensor = machine.open()
+    machine.run(1, 1, 0, 0, 0)
+    assert figures(sensor)[0] == pytest.approx(unknown_w(0.5, 0.5))
+    sensor.close()
+
+
 def test_a_quota_above_the_number_of_cpus_changes_nothing(tmp_path: Path) -> None:
     machine = Machine(tmp_path, cpus=2)
     machine.proc.group("0::/us", {"us/cpu.max": "800000 100000"})
