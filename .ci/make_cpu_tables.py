@@ -37,6 +37,8 @@ bench. Loads other than the stress tests behind it differ by more: AVX-heavy cod
 TURBOSTRESS = "RAPL under turbostress on AWS bare metal, 2021, CC0"
 CCF = "Cloud Carbon Footprint's coefficients, 2026-04, from SPECpower, Apache-2.0"
 
+ARM_TDPS = "210 W / 80 (Ampere Altra Q80-30), 250 W / 128 (Altra Max M128-30)"
+
 UNKNOWN_SOURCE = "within what public measurements of server CPUs show by thread, 0.5-1.2 and 3.0-6.4 W"
 
 FAMILIES = [
@@ -46,16 +48,109 @@ FAMILIES = [
     ("Intel Broadwell server", "GenuineIntel", 6, 79, 79, "Xeon", 0.5, 3.8, TURBOSTRESS),
     ("Intel Haswell server", "GenuineIntel", 6, 63, 63, "Xeon", 0.5, 3.8, f"as Broadwell: {TURBOSTRESS}"),
     ("Intel Ice Lake server", "GenuineIntel", 6, 106, 108, "Xeon", 0.77, 4.8, f"{CCF}; full x 1.3"),
-    ("Intel Sapphire Rapids", "GenuineIntel", 6, 143, 143, "Xeon", 1.04, 5.3, f"{CCF}; full x 1.3"),
-    ("Intel Emerald Rapids", "GenuineIntel", 6, 207, 207, "Xeon", 0.81, 5.7, f"{CCF}; full x 1.3"),
+    ("Intel Sapphire Rapids", "GenuineIntel", 6, 143, 143, "Xeon", 1.04, 3.4, f"{CCF}; 350 W / 104 (8470)"),
+    (
+        "Intel Emerald Rapids",
+        "GenuineIntel",
+        6,
+        207,
+        207,
+        "Xeon",
+        0.81,
+        3.2,
+        f"{CCF}; 350 W / 96-128 (8568Y+, 8592+)",
+    ),
+    (
+        "Intel Granite Rapids",
+        "GenuineIntel",
+        6,
+        173,
+        174,
+        "Xeon",
+        0.6,
+        2.3,
+        "500 W / 192-256 (6972P, 6980P), idle assumed",
+    ),
+    (
+        "Intel Sierra Forest",
+        "GenuineIntel",
+        6,
+        175,
+        175,
+        "Xeon",
+        0.35,
+        2.2,
+        "330 W / 144 (6780E), idle assumed",
+    ),
+    ("AMD EPYC Zen 1", "AuthenticAMD", 23, 0, 47, "EPYC", 0.8, 2.8, "180 W / 64 (7601), idle assumed"),
+    ("Hygon Dhyana", "HygonGenuine", 24, 0, 255, "", 0.8, 2.8, "as EPYC Zen 1"),
     ("AMD EPYC Zen 2", "AuthenticAMD", 23, 48, 63, "EPYC", 0.47, 1.8, f"{CCF}; 225 W / 128 (7742)"),
     ("AMD EPYC Zen 3", "AuthenticAMD", 25, 0, 15, "EPYC", 0.46, 2.2, f"{CCF}; 280 W / 128 (7763)"),
     ("AMD EPYC Zen 4", "AuthenticAMD", 25, 16, 175, "EPYC", 0.74, 2.2, f"{CCF}; 360 W / 192 (9654)"),
     ("AMD EPYC Zen 5", "AuthenticAMD", 26, 0, 31, "EPYC", 0.74, 2.2, "as Zen 4; 500 W / 256 (9755)"),
+    ("Arm Neoverse N1", "ARM", 65, 0xD0C, 0xD0C, "", 0.4, 2.3, f"{ARM_TDPS}, idle assumed"),
+    ("Arm Neoverse V1", "ARM", 65, 0xD40, 0xD40, "", 0.4, 2.3, "as Neoverse N1"),
+    ("Arm Neoverse N2", "ARM", 65, 0xD49, 0xD49, "", 0.4, 2.3, "as Neoverse N1"),
+    (
+        "Arm Neoverse V2",
+        "ARM",
+        65,
+        0xD4F,
+        0xD4F,
+        "",
+        0.4,
+        2.8,
+        "500 W / 144 with memory (NVIDIA Grace), idle assumed",
+    ),
+    (
+        "Arm Cortex",
+        "ARM",
+        65,
+        0xC00,
+        0xDFF,
+        "",
+        0.3,
+        1.5,
+        "assumed from whole boards: Raspberry Pi 4, 3 to 6.5 W",
+    ),
+    (
+        "Apple silicon",
+        "",
+        -1,
+        -1,
+        -1,
+        "Apple",
+        0.1,
+        3.3,
+        "assumed: 20 to 30 W for the eight cores of an M1 or M2",
+    ),
     ("unknown", "", -1, -1, -1, "", 0.8, 4.5, UNKNOWN_SOURCE),
 ]
 """CCF's coefficients are of SPECpower's load. RAPL showed 1.3 times that under stress on Skylake and Cascade
-Lake (5.0 against 3.75-3.87 W), so Intel's later families are taken as much above theirs."""
+Lake (5.0 against 3.75-3.87 W), so Ice Lake is taken as much above theirs. For what came after, that would be
+more than the socket's TDP, which a package does not go beyond for long."""
+
+CORRECTED = {"intel core i7-12700k": 125.0, "intel core i5-1335u": 15.0, "intel core i7-1270p": 28.0}
+"""Where codecarbon's table has the turbo power instead of the base power of Intel's product pages, W."""
+
+MORE = {
+    "intel xeon w3-2423": 120.0,
+    "intel xeon w3-2425": 130.0,
+    "intel xeon w3-2435": 165.0,
+    "intel xeon w5-2445": 175.0,
+    "intel xeon w5-2455x": 200.0,
+    "intel xeon w5-2465x": 200.0,
+    "intel xeon w7-2475x": 225.0,
+    "intel xeon w7-2495x": 225.0,
+    "intel xeon w5-3425": 270.0,
+    "intel xeon w5-3435x": 270.0,
+    "intel xeon w7-3445": 270.0,
+    "intel xeon w7-3455": 270.0,
+    "intel xeon w7-3465x": 300.0,
+    "intel xeon w9-3475x": 300.0,
+    "intel xeon w9-3495x": 350.0,
+}
+"""Workstations that codecarbon's table lacks and whose names tell no power: Intel's product pages, W."""
 
 WANTED = re.compile(
     r"intel (?:core (?:i\d|ultra|\d|m)|xeon|pentium|celeron|n\d)|amd (?:ryzen|epyc|athlon (?:gold|silver))"
@@ -99,7 +194,7 @@ def rows_of_tdps(folder: Path) -> list[dict[str, object]]:
         text = archive.read("codecarbon/data/hardware/cpu_power.csv").decode()
     found: dict[str, set[float]] = {}
     for row in csv.DictReader(text.splitlines()):
-        name = cpu_model.normal(row["Name"])
+        name = cpu_model.normal(row["Name"].replace("\u200b", ""))
         # A name without a number of its own ("intel xeon") is what clouds show, and says nothing.
         if WANTED.match(name) and re.search(r"\d{3}|\bx\d", name):
             try:
@@ -107,9 +202,8 @@ def rows_of_tdps(folder: Path) -> list[dict[str, object]]:
             except ValueError:
                 continue  # one row has "27.29.5"
     # Two figures for one name cannot both be right.
-    return [
-        {"cpu": name, "tdp_w": f"{tdps.pop():g}"} for name, tdps in sorted(found.items()) if len(tdps) == 1
-    ]
+    sure = {name: tdps.pop() for name, tdps in found.items() if len(tdps) == 1} | CORRECTED | MORE
+    return [{"cpu": name, "tdp_w": f"{tdp_w:g}"} for name, tdp_w in sorted(sure.items())]
 
 
 def write(name: str, rows: Iterable[Mapping[str, object]]) -> None:

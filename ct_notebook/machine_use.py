@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .attribution import ALLOTTED, BUSY, MEMORY, attribute
 from .records import Attribution, Run
-from .sensors import Sensor, SharedSensor
+from .sensors import LoadSensor, Sensor, SharedSensor
 from .sensors.usage import Machine, Usage, look_at_machine, read_usage
 
 EVERY_S = 60.0
@@ -30,7 +30,10 @@ class MachineUse:
     """
 
     def __init__(self, sensors: Iterable[Sensor], *, shares: bool, cpu_tdp_w: float | None) -> None:
+        sensors = list(sensors)
         self._sensors = [each for each in sensors if shares and isinstance(each, SharedSensor)]
+        self._load = next((each for each in sensors if isinstance(each, LoadSensor)), None)
+        self._charged_s: list[float] = []
         self._shares = shares
         self._tdp_w = cpu_tdp_w
         self._machine: Machine | None = None
@@ -42,6 +45,7 @@ class MachineUse:
     def start(self) -> None:
         """Count from the next look on."""
         self._used.clear()
+        self._charged_s.clear()
         self._due_s = float("-inf")
 
     def look(self, at_s: float, *, last: bool) -> None:
@@ -67,6 +71,7 @@ class MachineUse:
                 self._gpu_shares.setdefault(device, []).append(share)
         self._peak_memory_gb = max(self._peak_memory_gb, now.tree_memory_gb)
         self._used[1:] = [(at_s, now)]
+        self._charged_s[1:] = [0.0 if self._load is None else self._load.busy_s]
 
     def known(self) -> dict[str, float]:
         """What `Run.machine` holds: the machine, and the run's part in it."""
@@ -85,7 +90,7 @@ class MachineUse:
         tdp_w = self._tdp_w or machine.tdp_w
         if tdp_w is not None:
             known["cpu_tdp_w"] = tdp_w
-        if len(used) == 2:
+        if len(used) == 2 and used[1][0] > used[0][0]:
             (first_s, first), (last_s, last) = used
             busy_s = max(0.0, last.busy_s - first.busy_s)
             known["cpu_load"] = min(1.0, busy_s / ((last_s - first_s) * machine.cpus))
@@ -106,11 +111,20 @@ class MachineUse:
         shares = {
             BUSY: known["process_cpu_s"] / known["machine_cpu_s"],
             ALLOTTED: min(1.0, known["cpu_allotted"] / known["cpu_threads"]),
-            MEMORY: min(1.0, known["process_memory_gb"] / known["memory_gb"]),
+            # Memory without a meter is counted by what is allotted, and this is its share.
+            MEMORY: min(1.0, known["process_memory_gb"] / known["memory_allotted_gb"]),
             **self._mean_gpu_shares(),
         }
+        if self._load is not None:
+            # The model charges what is allotted alone, with the load on it: neither may be taken twice.
+            charged_s = self._charged_s[-1] - self._charged_s[0]
+            shares[BUSY] = min(1.0, known["process_cpu_s"] / charged_s) if charged_s > 0 else 1.0
+            shares[ALLOTTED] = 1.0
+        covered_s = run.covered_s
         modelled_j = {
-            device.key: device.idle_w * run.duration_s for device in run.devices if device.idle_w is not None
+            device.key: device.idle_w * covered_s.get(device.key, 0.0)
+            for device in run.devices
+            if device.idle_w is not None
         }
         return attribute(run.devices, run.energy_by_device_j, modelled_j | run.idle_j, shares)
 

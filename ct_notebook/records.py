@@ -475,9 +475,22 @@ class Run:
         return energy_band(self.devices, self.energy_by_device_j)
 
     @property
+    def covered_s(self) -> dict[str, float]:
+        """Device key to the seconds of the run for which its energy stands, pauses left out.
+
+        Between epochs, where little happens, it is taken to have been read if anything of it was.
+        """
+        between_s = max(0.0, self.duration_s - sum(epoch.duration_s for epoch in self.epochs))
+        return {
+            key: sum(epoch.covered_s.get(key, 0.0) for epoch in self.epochs)
+            + (between_s if key in self.outside_j else 0.0)
+            for key in self.energy_by_device_j
+        }
+
+    @property
     def idle_j(self) -> dict[str, float]:
         """Device key to the joules that it would have used idling for as long; absent without a baseline."""
-        covered_s = dict.fromkeys(self.energy_by_device_j, self.duration_s)
+        covered_s = self.covered_s
         return {key: idle_w * covered_s[key] for key, idle_w in self.idle_w.items() if key in covered_s}
 
     @property

@@ -1,17 +1,22 @@
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from ct_notebook import machine_use
 from ct_notebook.attribution import ALLOTTED, BUSY, MEMORY, attribute
-from ct_notebook.records import Device
-from ct_notebook.sensors.usage import _from_psutil, look_at_machine, read_usage
+from ct_notebook.machine_use import MachineUse
+from ct_notebook.records import Device, Epoch, Intensity, Pue, Reading, Run
+from ct_notebook.sensors.usage import Machine, Usage, _from_psutil, look_at_machine, read_usage
 
 CPU = Device("cpu:package-0", "cpu", "package-0", "counter")
 RAM = Device("ram", "ram", "memory", "constant")
 GPU = Device("gpu:a", "gpu", "A100", "counter")
+WORLD = Intensity(400.0, "XX", "Somewhere", "a test", "2025", "lifecycle", how="setting")
+PUE = Pue(1.0, "")
 SHARES = {BUSY: 0.5, ALLOTTED: 0.25, MEMORY: 0.1}
 
 
@@ -90,3 +95,91 @@ def test_proc_and_psutil_tell_the_same() -> None:
 
 def test_a_system_that_does_not_tell_leaves_it_unknown(tmp_path: Path) -> None:
     assert read_usage(tmp_path) is None
+
+
+class Load:
+    """A model that was charged with so many busy CPU seconds, as `CpuLoad` is."""
+
+    devices = (Device("cpu:model", "cpu", "CPU", "modelled", idle_w=2.0),)
+
+    def __init__(self) -> None:
+        self.busy_s = 100.0
+
+    def read(self) -> tuple[tuple[Reading, ...], dict[str, str]]:
+        return (), {}
+
+    def close(self) -> None:
+        pass
+
+
+def usage(tree_cpu_s: float, busy_s: float) -> Usage:
+    return Usage(tree_cpu_s, busy_s, tree_memory_gb=1.0, memory_used_gb=9.0, pids=frozenset())
+
+
+def run_of_10_s(devices: tuple[Device, ...], energy_j: dict[str, float], known: dict[str, float]) -> Run:
+    return Run(
+        "1",
+        datetime.now().astimezone(),
+        None,
+        devices,
+        WORLD,
+        PUE,
+        duration_s=10,
+        outside_j=energy_j,
+        machine=known,
+    )
+
+
+@pytest.mark.parametrize("modelled", [True, False])
+def test_what_the_model_charges_of_a_part_of_the_machine_is_not_divided_by_all_of_it(
+    monkeypatch: pytest.MonkeyPatch, *, modelled: bool
+) -> None:
+    machine = Machine(64, 2.0, 1, memory_gb=128.0, allotted_memory_gb=4.0, is_arm=False, tdp_w=None)
+    looks = iter([usage(5.0, 1000.0), usage(15.0, 1600.0)])
+    monkeypatch.setattr(machine_use, "look_at_machine", lambda: machine)
+    monkeypatch.setattr(machine_use, "read_usage", lambda: next(looks))
+    load = Load()
+    use = MachineUse([load] if modelled else [], shares=True, cpu_tdp_w=None)
+    use.look(0.0, last=False)
+    load.busy_s += 20.0  # twice what the process took: another one of its group worked too
+    use.look(10.0, last=True)
+    cpu = load.devices[0] if modelled else CPU
+    part = use.part_of(run_of_10_s((cpu, RAM), {cpu.key: 60.0, RAM.key: 8.0}, use.known()))
+    assert part is not None
+    # 1 of the 4 GB that are charged.
+    assert part.energy_j["ram"] == pytest.approx(2.0)
+    if modelled:
+        assert part.energy_j["cpu"] == pytest.approx(40 * 10 / 20 + 20)
+        assert part.how.startswith("50% of busy CPU time, 100% of the CPUs")
+    else:  # a meter has all of the machine in it
+        assert part.energy_j["cpu"] == pytest.approx(60 * 10 / 600)
+
+
+def test_two_looks_at_the_same_instant_tell_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(4, 4.0, 1, memory_gb=8.0, allotted_memory_gb=8.0, is_arm=False, tdp_w=None)
+    monkeypatch.setattr(machine_use, "look_at_machine", lambda: machine)
+    monkeypatch.setattr(machine_use, "read_usage", lambda: usage(1.0, 2.0))
+    use = MachineUse([], shares=True, cpu_tdp_w=None)
+    use.look(5.0, last=False)
+    use.look(5.0, last=True)  # a clock that moves every 16 ms, as on Windows
+    assert "cpu_load" not in use.known()
+    assert use.part_of(run_of_10_s((CPU,), {CPU.key: 1.0}, use.known())) is None
+
+
+def test_a_device_that_was_lost_half_way_idles_for_no_longer_than_it_was_read() -> None:
+    lost = Epoch(1, 0.0, 100.0, {GPU.key: 15_000.0}, {GPU.key: 50.0})
+    run = Run(
+        "1",
+        datetime.now().astimezone(),
+        None,
+        (GPU,),
+        WORLD,
+        PUE,
+        epochs=(lost,),
+        duration_s=104.0,
+        outside_j={GPU.key: 240.0},
+        idle_w={GPU.key: 60.0},
+    )
+    assert run.covered_s == {GPU.key: pytest.approx(54.0)}
+    assert run.net_energy_j is not None
+    assert run.net_energy_j.value == pytest.approx(15_240 - 54 * 60)

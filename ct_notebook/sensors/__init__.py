@@ -9,10 +9,10 @@ from pathlib import Path
 from ct_notebook.errors import CtNotebookError
 from ct_notebook.records import Finding
 
-from .base import Discovery, Sensor, SharedSensor
+from .base import Discovery, LoadSensor, Sensor, SharedSensor
 from .simulated import Simulated, SimulatedSensor
 
-__all__ = ["Discovery", "Sensor", "SharedSensor", "Simulated", "discover"]
+__all__ = ["Discovery", "LoadSensor", "Sensor", "SharedSensor", "Simulated", "discover"]
 
 RAPL_DIR = "CT_NOTEBOOK_RAPL_DIR"
 """Environment variable: where the powercap tree is mounted, for containers that hide it."""
@@ -160,7 +160,13 @@ def _cpus(
             sensors.append(meter)
             has_package, has_dram = meter.has_package, meter.has_dram
     if not has_package:
-        model, finding = cpu_load.look(root, tdp_w=tdp_w)
+        model = None
+        try:
+            model, finding = cpu_load.look(root, tdp_w=tdp_w)
+        except CtNotebookError:
+            raise
+        except Exception as error:  # nor must a strange /proc
+            finding = Finding(cpu_load.SENSOR, found=True, readable=False, why=_failed(error))
         findings.append(finding)
         if model is not None:
             sensors.append(model)
@@ -172,9 +178,13 @@ def _memory(root: Path, sensors: list[Sensor], findings: list[Finding], *, has_d
 
     if has_dram:
         why = "Not needed: the memory has an energy counter."
-        findings.append(Finding("RAM model", found=True, readable=True, why=why))
+        findings.append(Finding(ram.SENSOR, found=True, readable=True, why=why))
         return
-    memory, finding = ram.look(root)
+    memory = None
+    try:
+        memory, finding = ram.look(root)
+    except Exception as error:  # nor must a strange /proc
+        finding = Finding(ram.SENSOR, found=True, readable=False, why=_failed(error))
     findings.append(finding)
     if memory is not None:
         sensors.append(memory)

@@ -49,6 +49,16 @@ class SharedSensor(Protocol):
         ...
 
 
+@runtime_checkable
+class LoadSensor(Protocol):
+    """A sensor that models a CPU by the load of what this process was given of it, such as a quota."""
+
+    @property
+    def busy_s(self) -> float:
+        """CPU seconds for which what was given was busy, with anything, since the sensor was opened."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """What `discover` found: the sensors to read, and what is to be said about each that was looked for."""

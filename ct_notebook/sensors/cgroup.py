@@ -53,10 +53,9 @@ def cpu_time_file(root: Path = Path("/")) -> Path | None:
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
     """Memory that this process may use, the tightest of its group and all above it; None if unlimited."""
     limits = [
-        int(text)
+        _bytes(_text(folder / name))
         for controller, name in (("", "memory.max"), ("memory", "memory.limit_in_bytes"))
         for folder in _folders(root, controller)
-        if (text := _text(folder / name)).isdigit()
     ]
     return min((limit for limit in limits if limit > 0), default=None)
 
@@ -90,8 +89,16 @@ def _ratio(quota: str, period: str) -> float | None:
     return share if share > 0 else None
 
 
+def _bytes(text: str) -> int:
+    """So many bytes; 0 for "max", or what is no number."""
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("ascii", "replace").strip()
-    except OSError:
+    except (OSError, ValueError):  # a path that garbage names cannot even be asked for
         return ""

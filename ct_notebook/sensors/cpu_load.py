@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -73,13 +75,14 @@ class CpuLoad:
             # Others run on the same CPUs: what they do is not ours, what the quota leaves idle is.
             self._threads = quota
             path = cgroup.cpu_time_file(root)
-            self._usage = None if path is None else _GroupTime(path)
+            self._usage = None if path is None else _open_group_time(path)
         self._clocks = _Clocks(root, self._times.numbers) if _has_clock(cpu) else None
         busy = self._spread(1.0) if quota == self._threads else [1.0] + [0.0] * (self._times.count - 1)
         self._watts = package_w(cpu, busy, threads_given=self._threads)  # this code runs: one CPU is busy
         self._has_load = False
         self._energy_j = 0.0  # up to the newest window
         self._shown_j = 0.0
+        self.busy_s = 0.0  # CPU seconds that were charged, up to the newest window
         self._at_s = clock()
         try:
             self._before = self._busy()
@@ -108,6 +111,7 @@ class CpuLoad:
             busy = self._busy()
         except (OSError, ValueError, IndexError) as error:
             return (), {KEY: f"the load of the CPU cannot be read ({error})"}
+        loads: Sequence[float] | None = None
         if passed_s >= WINDOW_S or not self._has_load:
             loads = self._loads(busy, passed_s)
             if loads is not None:
@@ -115,6 +119,8 @@ class CpuLoad:
                 self._has_load = passed_s >= WINDOW_S
         energy_j = self._energy_j + self._watts * max(0.0, passed_s)
         if passed_s >= WINDOW_S:
+            if loads:
+                self.busy_s += sum(min(load, 1.0) for load in loads) / len(loads) * self._threads * passed_s
             self._energy_j, self._at_s, self._before = energy_j, now_s, busy
         self._shown_j = max(self._shown_j, energy_j)
         return (
@@ -136,7 +142,8 @@ class CpuLoad:
         if cpu.tdp_w is None:
             return words
         sockets = f"{cpu.sockets} x " if cpu.sockets > 1 and not cpu.is_virtual else ""
-        return f"{words}, from a TDP of {sockets}{cpu.tdp_w:g} W{' given by you' if cpu.given else ''}"
+        whose = " given by you" if cpu.given else ", usual for such a name" if cpu.usual else ""
+        return f"{words}, from a TDP of {sockets}{cpu.tdp_w:g} W{whose}"
 
     def _power_w(self, loads: Sequence[float]) -> float:
         mhz = None
@@ -199,7 +206,7 @@ def look(
     try:
         text = (root / "proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
-        text = ""
+        text = _mac_cpuinfo() if sys.platform == "darwin" and root == Path("/") else ""
     try:
         cpu = identify(text, tdp_w=tdp_w, threads=os.cpu_count())
         sensor = CpuLoad(cpu, root, cpus, clock)
@@ -341,6 +348,30 @@ class _GroupTime:
         if file >= 0:
             with contextlib.suppress(OSError):
                 os.close(file)
+
+
+def _open_group_time(path: Path) -> _GroupTime | None:
+    """The counter of a group; None if it tells nothing: then the quota is charged with the machine's load."""
+    try:
+        usage = _GroupTime(path)
+    except OSError:
+        return None
+    try:
+        usage.read()
+    except (OSError, ValueError):
+        usage.close()
+        return None
+    return usage
+
+
+def _mac_cpuinfo() -> str:
+    """The name of a Mac's CPU, as /proc/cpuinfo would have it; "" if it is not told."""
+    try:
+        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+        name = subprocess.run(command, capture_output=True, check=True, timeout=5).stdout.decode().strip()  # noqa: S603
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ""
+    return f"model name\t: {name}\n"
 
 
 def _open_times(root: Path, cpus: Collection[int]) -> _ProcStat | _PsutilTimes:

@@ -49,6 +49,10 @@ FULL_SHARES = (0.5, 1.4)
 """Limits of full power over TDP. AMD's desktop sockets allow 1.35 times the TDP (142 W for 105 W), and no CPU
 that was measured drew less than 0.43 of it with all threads busy."""
 
+HELD_SHARE = 1.1
+"""The same of servers and Threadrippers, which are held at their TDP: all that were measured but one (AWS's
+8275CL, 1.29) drew at most 1.07 times theirs."""
+
 UNLOCKED = 1.6
 """Full power over TDP of Intel's unlocked desktop CPUs from the tenth generation on, which boards let draw
 their "maximum turbo power" for good: Intel states 241 to 253 W for 125 W (Core i9-12900K, -13900K), and 150
@@ -65,14 +69,53 @@ _PATTERNS = tuple(
         (r"\bxeon (?:e3-|e-|w-1\d{3})", "Intel desktop"),
         (r"\bxeon\b", "Intel server"),
         (r"\bthreadripper\b", "AMD desktop"),
-        (r"\bryzen ai\b|\bryzen\b.* \d{4}(?:u|h|hs|hx|c)\b", "laptop"),
-        (r"\b(?:i\d|ultra \d|core \d)[- ]\d{3,5}(?:u|y|h|hk|hq|hx|m|mq|mx|qm|p|v|n?g\d)\b", "laptop"),
-        (r"\bintel .*\b(?:m\d-\d|n\d{2,4})\b", "laptop"),
+        (r"\bryzen (?:ai|z\d)\b|\b(?:ryzen|athlon)\b.* \d{4}(?:u|h|hs|hx|c)\b|\bcustom apu\b", "laptop"),
+        # Before the twelfth generation P was a desktop CPU without graphics: i5-6402P.
+        (
+            r"\b(?:i\d|ultra \d|core \d)[- ](?:\d{3,5}(?:u|y|h|hk|hq|hx|m|mq|mx|qm|v|n?g\d)|1\d\d\d?p)\b",
+            "laptop",
+        ),
+        (r"\bintel .*\b(?:m\d-\d\w*|n\d{2,4})\b", "laptop"),
         (r"\bamd\b", "AMD desktop"),
         (r"\bintel\b", "Intel desktop"),
     )
 )
 """Kinds by their brand, the first that fits. Makers tell laptops apart by the letters behind the number."""
+
+_CORE = r"\bintel core (?:i\d|ultra \d|\d)[- ]\d{3,5}"
+
+_USUAL_TDPS = tuple(
+    (re.compile(pattern), tdp_w)
+    for pattern, tdp_w in (
+        (rf"{_CORE}hx\b", 55.0),
+        (rf"{_CORE}h[kq]?\b", 45.0),
+        (rf"{_CORE}(?:m|mq|mx|qm)\b", 35.0),
+        (r"\bintel core (?:i\d|ultra \d)[- ]1\d\d\d?p\b", 28.0),
+        (rf"{_CORE}v\b", 17.0),
+        (rf"{_CORE}(?:u|n?g\d)\b", 15.0),
+        (rf"{_CORE}y\b|\bintel core m\d-\d", 5.0),
+        (r"\bintel n9\d\b", 15.0),
+        (r"\bintel n\d{3}\b", 6.0),
+        (r"\bintel core (?:i\d-1\d{4}|ultra \d \d{3})ks\b", 150.0),
+        (r"\bintel core (?:i\d-1\d{4}|ultra \d \d{3})kf?\b", 125.0),
+        (rf"{_CORE}kf?\b", 95.0),
+        (rf"{_CORE}t\b", 35.0),
+        (rf"{_CORE}f?\b", 65.0),
+        (r"\bamd ryzen (?:ai|z\d)\b|\bamd ryzen\b.* [6-9]\d{3}u\b", 28.0),
+        (r"\bamd (?:ryzen|athlon)\b.* \d{4}[uc]\b|\bamd custom apu\b", 15.0),
+        (r"\bamd ryzen\b.* \d{4}h[sx]?\b", 45.0),
+        (r"\bamd ryzen threadripper\b", 280.0),
+        (r"\bamd ryzen\b.* \d{4}ge\b", 35.0),
+        (r"\bamd ryzen\b.* \d{4}x(?:3d|t)?\b", 105.0),
+        (r"\bamd ryzen\b.* \d{4}[gf]?\b", 65.0),
+        (r"\bamd (?:fx|phenom|a\d+)\b", 95.0),
+    )
+)
+"""TDPs that makers give CPUs by the letters behind the number, W, for those that are not in the table; the
+first that fits. Intel's letters go by power (55 W for HX, 45 H, 28 P, 15 U), and so do AMD's."""
+
+USUAL_BAND = (0.7, 1.4)
+"""A TDP that is only usual widens the band of its kind so much. Assumed: 0.5 to 2 times is seldom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +197,8 @@ class Cpu:
         Clock that all cores hold within the TDP; None if unknown.
     tdp_w
         Of one socket; None if unknown, and always on virtual machines unless the user gave it.
-    given
-        Whether the TDP is the user's.
+    given, usual
+        Whether the TDP is the user's, and whether it is only what such names usually have.
     idle_w, full_w
         Of one hardware thread with all idle and all busy, W.
     is_virtual
@@ -181,6 +224,7 @@ class Cpu:
     is_virtual: bool
     kind: Kind
     source: str
+    usual: bool = False
 
     @property
     def low(self) -> float:
@@ -196,8 +240,9 @@ class Cpu:
 def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = None) -> Cpu:
     """What /proc/cpuinfo tells of the CPU, with its power.
 
-    A TDP is looked up only where the machine is no virtual one, and only by the whole name. A virtual machine
-    has the threads that it was given, so each is charged by its family, never a socket.
+    A TDP is looked up by the whole name; where the table lacks it, by the letters that makers put behind it.
+    A virtual machine has the threads that it was given, so each is charged by its family, and all of them no
+    more than the CPU whose name it shows.
 
     Parameters
     ----------
@@ -219,15 +264,17 @@ def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = 
     blocks = [_fields(block) for block in re.split(r"\n\s*\n", cpuinfo) if block.strip()]
     first = blocks[0] if blocks else {}
     brand = _brand(first.get("model name", ""))
-    vendor = first.get("vendor_id", "")
+    vendor, family, model = _number_of(first)
+    if not brand and first.get("CPU implementer") == "0x61":
+        brand = "Apple silicon"
     listed = [block for block in blocks if "processor" in block]
     count = max(1, len(listed) or threads or 1)
     sockets, cores = _topology(listed, count)
     bare = Cpu(
         brand=brand,
         vendor=vendor,
-        family=_int(first.get("cpu family")),
-        model=_int(first.get("model")),
+        family=family,
+        model=model,
         threads=count,
         cores=cores,
         sockets=sockets,
@@ -242,8 +289,8 @@ def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = 
     )
     if bare.is_virtual:
         return _virtual(bare)
-    known_w = tdp_of(brand) if tdp_w is None else tdp_w
-    return _by_thread(bare) if known_w is None else _by_tdp(replace(bare, tdp_w=known_w))
+    whole = bare if bare.given else _with_tdp(bare)
+    return _by_thread(bare) if whole is None else _by_tdp(whole)
 
 
 def check_tdp(tdp_w: float | None) -> None:
@@ -341,12 +388,13 @@ def full_share(kind: Kind, brand: str, tdp_w: float, cores: int, base_mhz: float
     base_mhz
         None takes what is usual for the kind.
     """
-    if re.search(r"\bi[579]-1\d{4}k[fs]?\b", brand.lower()):
+    if re.search(r"\bi[579]-1\d{4}k[fs]?\b|\bultra [79] \d{3}k[fs]?\b", brand.lower()):
         return UNLOCKED
     ghz = (base_mhz or BASE_MHZ.get(kind.kind.rpartition(" ")[2], 3000.0)) / 1000
     ratio = tdp_w / (max(1, cores) * ghz) / USUAL_W_PER_CORE_GHZ
     share: float = kind.full_share * ratio**kind.crowding
-    return min(max(share, FULL_SHARES[0]), FULL_SHARES[1])
+    is_held = kind.kind.endswith("server") or "threadripper" in brand.lower()
+    return min(max(share, FULL_SHARES[0]), HELD_SHARE if is_held else FULL_SHARES[1])
 
 
 def kind_of(brand: str, vendor: str = "") -> str:
@@ -367,6 +415,7 @@ def normal(brand: str) -> str:
     name = re.sub(r"\b\d+(?:st|nd|rd|th) gen\b", " ", name)
     name = re.sub(r"\b(?:\d+|dual|quad|six|eight|twelve|sixteen)-cores?\b", " ", name)
     name = re.sub(r"\b(?:cpu|processor)\b", " ", name)
+    name = re.sub(r"\b(e[357]-\d{4}l?) +0 *$", r"\1", name)  # the first Xeons E5 have their version: " 0"
     return " ".join(name.split())
 
 
@@ -374,6 +423,12 @@ def tdp_of(brand: str) -> float | None:
     """TDP of one socket by the whole name of the CPU, W; None if it is not in the table."""
     name = normal(brand)
     return _tdps().get(name) if name else None
+
+
+def usual_tdp_of(brand: str) -> float | None:
+    """TDP of one socket that CPUs with such a name usually have, W; None if the name does not tell."""
+    name = normal(brand)
+    return next((tdp_w for pattern, tdp_w in _USUAL_TDPS if pattern.search(name)), None)
 
 
 @cache
@@ -432,6 +487,18 @@ def _number(table: str, row: dict[str, str], column: str) -> float:
         raise CtNotebookError(msg) from error
 
 
+def _with_tdp(cpu: Cpu) -> Cpu | None:
+    """The CPU with the TDP that its name has or usually has; None if the name tells neither."""
+    tdp_w = tdp_of(cpu.brand)
+    if tdp_w is not None:
+        return replace(cpu, tdp_w=tdp_w)
+    tdp_w = usual_tdp_of(cpu.brand)
+    if tdp_w is None:
+        return None
+    low, high = round(cpu.kind.low * USUAL_BAND[0], 2), round(cpu.kind.high * USUAL_BAND[1], 2)
+    return replace(cpu, tdp_w=tdp_w, usual=True, kind=replace(cpu.kind, low=low, high=high))
+
+
 def _by_tdp(cpu: Cpu) -> Cpu:
     """A machine whose TDP is known: whole sockets."""
     assert cpu.tdp_w is not None
@@ -448,7 +515,13 @@ def _virtual(cpu: Cpu) -> Cpu:
         full_w = cpu.tdp_w / cpu.threads
         kind = kinds()["Intel server"]
         return replace(cpu, idle_w=full_w * kind.idle_share, full_w=full_w, kind=kind, source=kind.source)
-    return replace(_by_thread(cpu), kind=unknown)
+    found, whole = _by_thread(cpu), _with_tdp(cpu)
+    idle_w, full_w = found.idle_w, found.full_w
+    if whole is not None:
+        # Such as the whole laptop that WSL shows: by thread it would be charged as a server.
+        whole = _by_tdp(whole)
+        idle_w, full_w = min(idle_w, whole.idle_w), min(full_w, whole.full_w)
+    return replace(found, idle_w=idle_w, full_w=full_w, kind=replace(unknown, source=found.source))
 
 
 def _by_thread(cpu: Cpu) -> Cpu:
@@ -459,12 +532,19 @@ def _by_thread(cpu: Cpu) -> Cpu:
             row.vendor == cpu.vendor
             and row.family == cpu.family
             and row.models[0] <= cpu.model <= row.models[1]
-            and row.brand in cpu.brand
+            and row.brand.lower() in cpu.brand.lower()  # Emerald Rapids writes "INTEL(R) XEON(R)"
         ):
             found = row
             break
     kind = replace(kinds()[UNKNOWN], source=found.source)
     return replace(cpu, idle_w=found.idle_w, full_w=found.full_w, kind=kind, source=found.source)
+
+
+def _number_of(fields: dict[str, str]) -> tuple[str, int, int]:
+    """Vendor, family and model. Arm's have an implementer and a part instead of a family and a model."""
+    if fields.get("CPU implementer") == "0x41":
+        return "ARM", 0x41, _int(fields.get("CPU part"), 16)
+    return fields.get("vendor_id", ""), _int(fields.get("cpu family")), _int(fields.get("model"))
 
 
 def _fields(block: str) -> dict[str, str]:
@@ -495,8 +575,8 @@ def _base_mhz(name: str) -> float | None:
     return float(found[1]) * 1000 if found else None
 
 
-def _int(text: str | None) -> int:
+def _int(text: str | None, base: int = 10) -> int:
     try:
-        return int(text or "")
+        return int(text or "", base)
     except ValueError:
         return -1

@@ -10,6 +10,8 @@ from ct_notebook.records import Device, Finding, Reading
 from . import cgroup
 from .simulated import NONE_MISSING
 
+SENSOR = "RAM model"
+
 W_PER_GB = 0.375
 """Power of memory, W per GB (2**30 bytes): 3 W per 8 GB, the figure of codecarbon 2; Green Algorithms has
 0.3725, Cloud Carbon Footprint 0.392."""
@@ -68,11 +70,9 @@ def look(root: Path = Path("/")) -> tuple[RamModel | None, Finding]:
     sizes = [size for size in (total, limit) if size]
     # A limit of 2**63 is how an old control group says that there is none.
     if total is None and (limit is None or limit >= 2**60):
-        return None, Finding(
-            "RAM model", found=False, readable=False, why="The size of the memory is unknown."
-        )
+        return None, Finding(SENSOR, found=False, readable=False, why="The size of the memory is unknown.")
     sensor = RamModel(min(sizes))
-    return sensor, Finding("RAM model", found=True, readable=True, why=f"{sensor.devices[0].detail}.")
+    return sensor, Finding(SENSOR, found=True, readable=True, why=f"{sensor.devices[0].detail}.")
 
 
 def _total_bytes(root: Path) -> int | None:
@@ -84,7 +84,10 @@ def _total_bytes(root: Path) -> int | None:
     else:
         for line in text.splitlines():
             if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
+                try:
+                    return int(line.split()[1]) * 1024 or None
+                except (ValueError, IndexError):
+                    return None
         return None
     try:
         import psutil  # noqa: PLC0415 - only where there is no /proc

@@ -186,6 +186,7 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
         memory_gb = psutil.virtual_memory().total / GIB
     limit = cgroup.memory_limit_bytes(root)
     text = _cpuinfo(root)
+    cpu = identify(text)
     packages = {line for line in text.splitlines() if line.startswith("physical id")}
     return Machine(
         cpus=cpus,
@@ -194,7 +195,7 @@ def look_at_machine(root: Path = Path("/")) -> Machine:
         memory_gb=memory_gb,
         allotted_memory_gb=memory_gb if limit is None else min(memory_gb, limit / GIB),
         is_arm=platform.machine().lower().startswith(("arm", "aarch")),
-        tdp_w=identify(text).tdp_w,
+        tdp_w=None if cpu.usual else cpu.tdp_w,
     )
 
 

@@ -24,6 +24,7 @@ from support.sysfs import Proc
         ("0::/", {"cpu.max": "garbage"}, None),
         ("0::/", {"cpu.max": ""}, None),
         ("0::/", {"cpu.max": "100000 0"}, None),
+        ("0::/a\x00b", {"cpu.max": "100000 100000"}, 1.0),
         ("3:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, None),
         ("3:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "250000", "cpu/a/cpu.cfs_period_us": "100000"}, 2.5),
         (
@@ -50,6 +51,8 @@ def test_the_tightest_quota_counts(
         ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "5"}, 5),
         ("4:memory:/a", {"memory/a/memory.limit_in_bytes": "1073741824"}, 2**30),
         ("4:memory:/gone", {"memory/memory.limit_in_bytes": "7"}, 7),
+        ("0::/a", {"a/memory.max": "9" * 5000, "memory.max": "garbage"}, None),
+        ("0::/a\x00b", {"memory.max": "6"}, 6),
     ],
 )
 def test_the_tightest_memory_limit_counts(

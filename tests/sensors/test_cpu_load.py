@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ct_notebook.errors import SensorError
 from ct_notebook.sensors import cpu_load
 from ct_notebook.sensors.cpu_load import KEY, CpuLoad
 from ct_notebook.sensors.cpu_model import identify, package_w, share_of_span
+from ct_notebook.sensors.usage import look_at_machine
 from support.sysfs import Proc
 
 EPYC = "vendor_id: AuthenticAMD\ncpu family: 25\nmodel: 1\nmodel name: AMD EPYC 7B13\n"
@@ -198,6 +200,16 @@ def test_a_quota_without_a_count_of_the_group_takes_the_load_of_the_machine(tmp_
     sensor.close()
 
 
+@pytest.mark.parametrize("garbage", ["", "garbage", "nr_periods 5\nusage_usec 7\n"])
+def test_a_count_of_the_group_that_says_nothing_is_as_none(tmp_path: Path, garbage: str) -> None:
+    machine = Machine(tmp_path)
+    machine.proc.group("0::/us", {"us/cpu.max": "200000 100000", "us/cpu.stat": garbage})
+    sensor = machine.open()
+    machine.run(1, 1, 0, 0, 0)
+    assert figures(sensor)[0] == pytest.approx(unknown_w(0.5, 0.5))
+    sensor.close()
+
+
 def test_a_quota_above_the_number_of_cpus_changes_nothing(tmp_path: Path) -> None:
     machine = Machine(tmp_path, cpus=2)
     machine.proc.group("0::/us", {"us/cpu.max": "800000 100000"})
@@ -320,6 +332,29 @@ def test_a_tdp_given_by_the_user_counts(tmp_path: Path) -> None:
     machine.run(1, *[1.0] * 8)
     assert figures(sensor)[0] == pytest.approx(8 * identify(SERVER, tdp_w=100).full_w)
     sensor.close()
+
+
+def test_a_tdp_that_is_only_usual_is_told_as_such(tmp_path: Path) -> None:
+    name = "13th Gen Intel(R) Core(TM) i7-13700H"
+    machine = Machine(tmp_path, 20, f"model name\t: {name}\n")
+    sensor = machine.open()
+    assert sensor.devices[0].detail.endswith("from a TDP of 45 W, usual for such a name")
+    assert look_at_machine(tmp_path).tdp_w is None  # other tools' rules go by what is known
+    sensor.close()
+
+
+def test_a_mac_s_cpu_is_asked_for_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer:
+        stdout = b"Apple M1\n"
+
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: Answer())
+    assert identify(cpu_load._mac_cpuinfo(), threads=8).brand == "Apple M1"
+
+    def fails(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(subprocess, "run", fails)
+    assert cpu_load._mac_cpuinfo() == ""
 
 
 def test_the_clock_of_busy_cpus_counts_and_that_of_resting_ones_does_not(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ct_notebook.sensors.cpu_model import (
     package_w,
     share_of_span,
     tdp_of,
+    usual_tdp_of,
 )
 
 
@@ -159,6 +160,11 @@ def test_no_loads_are_no_rise() -> None:
         ("12th Gen Intel(R) Core(TM) i7-12700H", "laptop"),
         ("12th Gen Intel(R) Core(TM) i7-12700K", "Intel desktop"),
         ("Intel(R) Core(TM) Ultra 7 155H", "laptop"),
+        ("Intel(R) Core(TM) i5-6402P CPU @ 2.80GHz", "Intel desktop"),
+        ("12th Gen Intel(R) Core(TM) i7-1260P", "laptop"),
+        ("Intel(R) Core(TM) m3-7Y30 CPU @ 1.00GHz", "laptop"),
+        ("AMD Athlon Silver 3050U with Radeon Graphics", "laptop"),
+        ("AMD Ryzen Z1 Extreme", "laptop"),
         ("", "unknown"),
         ("VirtualCpu", "unknown"),
     ],
@@ -176,6 +182,10 @@ def test_a_brand_tells_the_kind(brand: str, kind: str) -> None:
         ("AMD Ryzen Threadripper 1950X 16-Core Processor", 180),
         ("Intel(R) Core(TM) i5-1035G1 CPU @ 1.00GHz", 15),
         ("Intel(R) Core(TM) Ultra 7 155H", 28),
+        ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 115),
+        ("Intel(R) Xeon(R) w9-3495X", 350),
+        # The base power, not that of turbo.
+        ("12th Gen Intel(R) Core(TM) i7-12700K", 125),
         # What clouds show, and what says nothing, has none: a part of a name is no name.
         ("Intel(R) Xeon(R) CPU @ 2.20GHz", None),
         ("AMD EPYC", None),
@@ -200,9 +210,13 @@ def test_a_tdp_is_found_by_the_whole_name_alone(brand: str, tdp_w: float | None)
         ("AuthenticAMD", 25, 1, "AMD EPYC 7B13", "AMD EPYC Zen 3"),
         ("AuthenticAMD", 25, 17, "AMD EPYC 9B14", "AMD EPYC Zen 4"),
         # A desktop Ryzen shares the family, but draws twice as much per thread.
-        ("AuthenticAMD", 25, 33, "AMD Ryzen 9 5950X 16-Core Processor", "unknown"),
-        ("AuthenticAMD", 23, 1, "AMD EPYC 7601", "unknown"),
-        ("GenuineIntel", 6, 151, "12th Gen Intel(R) Core(TM) i7-12700", "unknown"),
+        ("AuthenticAMD", 25, 33, "AMD Ryzen", "unknown"),
+        ("AuthenticAMD", 23, 1, "AMD EPYC 7571", "AMD EPYC Zen 1"),
+        ("HygonGenuine", 24, 0, "Hygon C86 7185 32-core Processor", "Hygon Dhyana"),
+        # As it is written there, in capitals.
+        ("GenuineIntel", 6, 207, "INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.10GHz", "Intel Emerald Rapids"),
+        ("GenuineIntel", 6, 173, "Intel(R) Xeon(R) Processor", "Intel Granite Rapids"),
+        ("GenuineIntel", 6, 60, "Intel Core Processor (Haswell, no TSX)", "unknown"),
         ("NewVendor", 1, 1, "New 1", "unknown"),
     ],
 )
@@ -213,6 +227,104 @@ def test_a_virtual_thread_draws_what_its_family_does(
     (row,) = (row for row in families() if row.name == name)
     assert (cpu.idle_w, cpu.full_w, cpu.source) == (row.idle_w, row.full_w, row.source)
     assert cpu.brand == brand
+
+
+@pytest.mark.parametrize(
+    ("brand", "vendor", "family", "model", "cores", "tdp_w"),
+    [
+        ("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", "GenuineIntel", 6, 143, 52, 350),
+        ("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.10GHz", "GenuineIntel", 6, 207, 60, 350),
+        ("AMD EPYC 7B13", "AuthenticAMD", 25, 1, 64, 280),
+        ("AMD EPYC 9B14", "AuthenticAMD", 25, 17, 96, 360),
+        ("AMD EPYC 7742 64-Core Processor", "AuthenticAMD", 23, 49, 64, 225),
+        ("AMD EPYC 9654 96-Core Processor", "AuthenticAMD", 25, 17, 96, 360),
+        ("INTEL(R) XEON(R) PLATINUM 8592+", "GenuineIntel", 6, 207, 64, 350),
+        ("AMD Ryzen Threadripper 3990X 64-Core Processor", "AuthenticAMD", 23, 49, 64, 280),
+    ],
+)
+def test_a_whole_server_draws_about_its_tdp_whether_it_is_known_or_not(
+    brand: str, vendor: str, family: int, model: int, cores: int, tdp_w: float
+) -> None:
+    for flags in ("fpu", "fpu hypervisor"):
+        assert (
+            0.8
+            < all_busy(identify(cpuinfo(brand, vendor, family, model, cores=cores, flags=flags))) / tdp_w
+            < 1.2
+        )
+
+
+@pytest.mark.parametrize(
+    ("brand", "tdp_w"),
+    [
+        ("12th Gen Intel(R) Core(TM) i9-12900K", 125),
+        ("Intel(R) Core(TM) i9-14900KS", 150),
+        ("Intel(R) Core(TM) i7-14700KF", 125),
+        ("12th Gen Intel(R) Core(TM) i5-12400", 65),
+        ("12th Gen Intel(R) Core(TM) i5-12400F", 65),
+        ("12th Gen Intel(R) Core(TM) i7-12700T", 35),
+        ("12th Gen Intel(R) Core(TM) i7-1260P", 28),
+        ("12th Gen Intel(R) Core(TM) i7-1255U", 15),
+        ("13th Gen Intel(R) Core(TM) i7-13700H", 45),
+        ("13th Gen Intel(R) Core(TM) i9-13900HX", 55),
+        ("Intel(R) Core(TM) Ultra 7 258V", 17),
+        ("Intel(R) Core(TM) Ultra 5 225U", 15),
+        ("Intel(R) Core(TM) Ultra 9 275HX", 55),
+        ("Intel(R) Core(TM) Ultra 7 265K", 125),
+        ("Intel(R) Core(TM) 7 150U", 15),
+        ("AMD Ryzen 7 PRO 6850U with Radeon Graphics", 28),
+        ("AMD Ryzen Z1 Extreme", 28),
+        ("Intel(R) N95", 15),
+        ("Intel(R) Xeon(R) CPU @ 2.20GHz", None),
+        ("AMD EPYC 7B12", None),
+        ("QEMU Virtual CPU version 2.5+", None),
+        ("Intel Core Processor (Skylake)", None),
+        ("", None),
+    ],
+)
+def test_where_the_table_lacks_a_cpu_its_letters_tell_the_usual_tdp(brand: str, tdp_w: float | None) -> None:
+    assert tdp_of(brand) is None
+    assert usual_tdp_of(brand) == tdp_w
+    if tdp_w is not None:
+        cpu = identify(cpuinfo(brand, cores=8))
+        assert (cpu.tdp_w, cpu.usual, cpu.given) == (tdp_w, True, False)
+        assert cpu.low < kinds()[cpu.kind.kind].low < kinds()[cpu.kind.kind].high < cpu.high
+        assert idle(cpu) < 0.1 * tdp_w < 0.5 * tdp_w < all_busy(cpu) <= 1.6 * tdp_w
+
+
+def test_a_virtual_machine_is_charged_no_more_than_the_cpu_whose_name_it_shows() -> None:
+    brand = "Intel(R) Core(TM) i7-8565U CPU @ 1.80GHz"
+    whole = identify(cpuinfo(brand, model=142))
+    laptop = identify(cpuinfo(brand, model=142, flags="fpu hypervisor"))  # as WSL shows it
+    assert laptop.is_virtual
+    assert laptop.tdp_w is None
+    assert (idle(laptop), all_busy(laptop)) == (idle(whole), all_busy(whole))
+    assert (laptop.low, laptop.high) == (0.5, 1.5)
+    unlisted = identify(
+        cpuinfo("12th Gen Intel(R) Core(TM) i7-1260P", model=154, cores=8, flags="hypervisor")
+    )
+    assert all_busy(unlisted) < 2 * 28
+
+
+def test_an_arm_cpu_is_told_by_its_part() -> None:
+    def arm(implementer: str, part: str) -> Cpu:
+        block = f"processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: {implementer}\nCPU part\t: {part}\n"
+        return identify("\n".join(block.replace(": 0\n", f": {number}\n", 1) for number in range(64)))
+
+    graviton2, graviton4 = arm("0x41", "0xd0c"), arm("0x41", "0xd4f")
+    assert graviton2.threads == graviton2.cores == 64
+    assert 80 < all_busy(graviton2) < 200
+    assert all_busy(graviton2) < all_busy(graviton4) < 250
+    assert all_busy(arm("0x41", "0xd08")) < all_busy(graviton2)
+    assert arm("0x61", "0x023").brand == "Apple silicon"
+    assert idle(arm("0x61", "0x023")) == pytest.approx(6.4)
+    assert all_busy(arm("0x41", "strange")) == all_busy(arm("0x99", "0x1")) == pytest.approx(64 * 4.5)
+
+
+def test_a_mac_tells_its_name_without_proc() -> None:
+    cpu = identify("model name\t: Apple M1\n", threads=8)
+    assert (cpu.threads, cpu.brand) == (8, "Apple M1")
+    assert idle(cpu) < 2
+    assert 15 < all_busy(cpu) < 35
 
 
 def test_a_tdp_that_is_given_counts_instead_of_the_table_s() -> None:

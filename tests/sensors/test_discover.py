@@ -112,6 +112,34 @@ def test_no_limit_of_an_old_group_is_none(tmp_path: Path) -> None:
     assert discover(components=frozenset({"ram"}), environ={}, root=tmp_path).sensors == ()
 
 
+@pytest.mark.parametrize("line", ["MemTotal: x\n", "MemTotal:\n", "MemTotal: 0 kB\n", ""])
+def test_a_memory_without_a_size_is_told_and_the_cpu_stays(tmp_path: Path, line: str) -> None:
+    Proc(tmp_path)
+    (tmp_path / "proc/meminfo").write_text(line)
+    found = discover(components=frozenset({"cpu", "ram"}), environ={}, root=tmp_path)
+    assert watts(found).keys() == {"cpu:model"}
+    assert finding_of(found, "RAM model").why == "The size of the memory is unknown."
+    close(found)
+
+
+@pytest.mark.parametrize("broken", ["cpu_load", "ram"])
+def test_a_model_that_fails_does_not_keep_the_rest_from_being_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str
+) -> None:
+    Proc(tmp_path)
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(f"ct_notebook.sensors.{broken}.look", fails)
+    found = discover(components=frozenset({"cpu", "ram"}), environ={}, root=tmp_path)
+    assert len(found.sensors) == 1
+    assert [each.why for each in found.findings if not each.readable and "failed" in each.why] == [
+        "Looking for it failed: RuntimeError: "
+    ]
+    close(found)
+
+
 def test_locked_counters_fall_back_to_the_models_and_say_what_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
