@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .errors import SettingError
 
-GRAMS = {"g": 1.0, "kg": 1e3, "t": 1e6}
+GRAMS = {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
 SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 _PART = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE | re.ASCII)

@@ -253,16 +253,21 @@ def _rest(later: Sequence[float], remaining: int) -> tuple[float, int]:
 
 def since_change(amounts: Sequence[float]) -> Sequence[float]:
     """The amounts since their level last changed, two at least if there are so many."""
-    start = 0
-    for end in range(4, len(amounts) + 1):
-        before, newest = amounts[start : end - 2], amounts[end - 2 : end]
-        if len(before) < 2:
+    # One pass, whatever the number of epochs: mean and squares of those before the newest two grow with them.
+    start, count, mean, squares = 0, 0, 0.0, 0.0
+    for end in range(3, len(amounts) + 1):
+        if end - start < 3:
             continue
-        mean = _mean(before)
-        sd = math.sqrt(sum((amount - mean) ** 2 for amount in before) / len(before))
-        off = [(amount - mean) / max(sd, LEAST_SD * mean) for amount in newest]
+        count += 1
+        off_mean = amounts[end - 3] - mean
+        mean += off_mean / count
+        squares += off_mean * (amounts[end - 3] - mean)
+        if count < 2:
+            continue
+        least = max(math.sqrt(squares / count), LEAST_SD * mean)
+        off = [(amounts[newest] - mean) / least for newest in (end - 2, end - 1)]
         if min(off) > CHANGED or max(off) < -CHANGED:
-            start = end - 2
+            start, count, mean, squares = end - 2, 0, 0.0, 0.0
     return amounts[start:]
 
 

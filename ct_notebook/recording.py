@@ -129,6 +129,7 @@ class Recording:
         self._given = intensity
         self._intensities = [intensity]
         self._steps: StepsOf | None = None
+        self._on_hold = False
         self._pace: Pace | None = None
         self._within: Estimate | None = None
         self._use = MachineUse(found.sensors, shares=settings.scope == "process", cpu_tdp_w=settings.cpu_tdp)
@@ -240,8 +241,15 @@ class Recording:
     def mark(self, at_s: float, mark: Mark, index: int = 0) -> None:
         """Note that something happened. Costs a microsecond."""
         self._account.mark(at_s, mark, index)
-        if index == 1 and mark is Mark.EPOCH_START:
-            self._steps = StepsOf(at_s)
+        if mark in {Mark.PAUSE, Mark.RESUME}:
+            self._on_hold = mark is Mark.PAUSE
+            if self._steps is not None and not self._complete:
+                self._steps.turn(at_s)
+        elif index == 1 and mark is Mark.EPOCH_START:
+            steps = StepsOf(at_s)
+            if self._on_hold:
+                steps.turn(at_s)
+            self._steps = steps
 
     def step(self, at_s: float, source: str, done: int, steps: int | None) -> None:
         """Note how far the first epoch is: `done` of `steps` steps of a loop."""
@@ -303,11 +311,19 @@ class Recording:
         if pace is None or total is None or pace == self._pace:
             return
         self._pace = pace
-        began_j = self._joules_at(pace.began_s)
+        stretches = self._steps.trained()
 
         def energy_j(until_s: float) -> float | None:
-            until_j = self._joules_at(until_s)
-            return None if until_j is None or began_j is None else until_j - began_j
+            # `until_s` is on the clock of the steps, which stands in pauses; joules are on the real one.
+            left_s, used_j = until_s - pace.began_s, 0.0
+            for start_s, end_s in stretches:
+                part_s = min(left_s, end_s - start_s)
+                from_j, to_j = self._joules_at(start_s), self._joules_at(start_s + part_s)
+                if from_j is None or to_j is None:
+                    return None
+                used_j += to_j - from_j
+                left_s -= part_s
+            return used_j
 
         estimate = forecast_within(pace, total, self._g_per_j, energy_j)
         self._within = self._at_intensity_ahead(estimate, None)

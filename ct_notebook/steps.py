@@ -7,6 +7,7 @@ at most, whatever the number of steps.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,11 +56,40 @@ class Pace:
     spread: float
 
 
+SOURCES = 8
+"""Loops and bars of an epoch that are kept apart at most."""
+
+PRELUDE = 0.1
+"""A loop that was over before another began, and the time up to that other one, are its warm-up if they took
+less than this share of what the other one has taken: a look at some parameters, a cache that is filled."""
+
+
+class _Source:
+    """The marks of one loop or bar."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.marks: Thinned[tuple[int, float]] = Thinned(MARKS, lambda mark: mark[1])
+        self.first_s = self.last_s = 0.0
+        self.done = -1
+
+    def add(self, done: int, at_s: float) -> None:
+        if self.done < 0:
+            self.first_s = at_s
+        self.done, self.last_s = done, at_s
+        self.marks.add((done, at_s))
+
+    @property
+    def span_s(self) -> float:
+        """From its first mark to its newest; 0 while it has not moved."""
+        return self.last_s - self.first_s
+
+
 class StepsOf:
     """The steps of one epoch while it runs.
 
-    Only the first source of steps that says how many there are is followed: a second loop of the same epoch,
-    such as a validation, has a pace of its own.
+    The first source of steps that says how many there are, and moves, is followed: a second loop of the same
+    epoch, such as a validation, has a pace of its own. It gives way to one beside which it was nothing.
 
     Parameters
     ----------
@@ -69,9 +99,19 @@ class StepsOf:
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
-        self._source = ""
-        self._steps = 0
-        self._marks: Thinned[tuple[int, float]] = Thinned(MARKS, lambda mark: mark[1])
+        self._turns_s = [began_s]
+        self._sources: dict[str, _Source] = {}
+
+    def turn(self, at_s: float) -> None:
+        """A pause begins, or the one that is under way ends. What passes in it belongs to no epoch."""
+        self._turns_s.append(at_s)
+
+    def trained(self, until_s: float = math.inf) -> list[tuple[float, float]]:
+        """The stretches from the beginning to an instant that are no pause; the last one has no end yet."""
+        turns_s = [at_s for at_s in self._turns_s if at_s < until_s or at_s == self.began_s]
+        if len(turns_s) % 2:
+            turns_s.append(until_s)
+        return list(zip(turns_s[::2], turns_s[1::2], strict=True))
 
     def mark(self, at_s: float, source: str, done: int, steps: int | None) -> None:
         """Note how many steps are done.
@@ -87,16 +127,33 @@ class StepsOf:
         """
         if steps is None or steps < 2 or not 0 <= done <= steps or at_s < self.began_s:
             return
-        if not self._source:
-            self._source, self._steps = source, steps
-        marks = self._marks.items()
-        if source != self._source or steps != self._steps or (marks and done <= marks[-1][0]):
-            return
-        self._marks.add((done, at_s))
+        known = self._sources.get(source)
+        if known is None:
+            if len(self._sources) >= SOURCES:
+                followed = self._followed()
+                others = [name for name, each in self._sources.items() if each is not followed]
+                del self._sources[min(others, key=lambda name: self._sources[name].span_s)]
+            known = self._sources[source] = _Source(steps)
+        if steps == known.steps and done > known.done:
+            # Pauses are taken out: an instant is the beginning and the time of training since.
+            passed_s = sum(end_s - start_s for start_s, end_s in self.trained(at_s))
+            known.add(done, self.began_s + passed_s)
 
     def pace(self) -> Pace | None:
-        """The pace as far as it is known; None while all of it may be warm-up."""
-        return pace_of(self.began_s, self._steps, self._marks.items())
+        """The pace as far as it is known, on a clock that stands in pauses; None while all may be warm-up."""
+        source = self._followed()
+        return None if source is None else pace_of(self.began_s, source.steps, source.marks.items())
+
+    def _followed(self) -> _Source | None:
+        found: _Source | None = None
+        for source in sorted(self._sources.values(), key=lambda each: each.first_s):
+            if source.span_s <= 0:
+                continue  # a bar that an earlier cell has left behind stands still
+            if found is None or (
+                found.last_s <= source.first_s and source.first_s - found.first_s < PRELUDE * source.span_s
+            ):
+                found = source
+        return found
 
 
 def pace_of(began_s: float, steps: int, marks: Sequence[tuple[int, float]]) -> Pace | None:

@@ -5,7 +5,15 @@ from ct_notebook.errors import SettingError
 
 
 @pytest.mark.parametrize(
-    ("text", "g"), [("2kg", 2000.0), ("500 g", 500.0), (".5t", 5e5), ("1KG 500g", 1500.0), ("2.5kg", 2500.0)]
+    ("text", "g"),
+    [
+        ("2kg", 2000.0),
+        ("500 g", 500.0),
+        (".5t", 5e5),
+        ("1KG 500g", 1500.0),
+        ("2.5kg", 2500.0),
+        ("500mg", 0.5),
+    ],
 )
 def test_a_mass_has_a_unit(text: str, g: float) -> None:
     assert grams_from("max_co2", text) == pytest.approx(g)

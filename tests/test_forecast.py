@@ -1,5 +1,6 @@
 import math
 import random
+from typing import Any
 
 import pytest
 
@@ -7,6 +8,7 @@ from ct_notebook.forecast import (
     _period,
     forecast,
     forecast_within,
+    since_change,
     student_t,
     total_of,
     with_intensity_ahead,
@@ -102,6 +104,26 @@ def test_an_epoch_that_was_measured_in_part_is_taken_for_a_whole_one() -> None:
 
 def test_a_level_that_changed_for_good_is_followed_at_once() -> None:
     assert total_of([30.0, *[10.0] * 6, 20.0, 20.0], 20).value == pytest.approx(30 + 60 + 40 + 11 * 20)
+
+
+class Counted(list[float]):
+    """Amounts that count how often one of them is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        Counted.reads += len(found) if isinstance(found, list) else 1
+        return found
+
+
+def test_ten_times_as_many_epochs_are_looked_through_at_ten_times_the_cost() -> None:
+    reads = []
+    for count in (300, 3000):
+        Counted.reads = 0
+        since_change(Counted([10.0, 10.1] * (count // 2)))
+        reads.append(Counted.reads)
+    assert reads[1] < 11 * reads[0]
 
 
 def test_small_moves_are_averaged_over_not_followed() -> None:

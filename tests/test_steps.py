@@ -62,6 +62,55 @@ def test_only_the_first_loop_that_tells_its_length_is_followed() -> None:
     assert (pace.done, pace.steps) == (29, 30)
 
 
+def test_a_loop_that_was_over_at_once_gives_way_to_the_training() -> None:
+    steps = StepsOf(0.0)
+    for done in range(4):
+        steps.mark(0.1 * done, "a look at some parameters", done, 3)
+    steps.mark(0.5, "left behind by an earlier cell", 7, 70)
+    for done in range(40):
+        steps.mark(0.5 + done, "train", done, 100)
+        steps.mark(0.5 + done, "left behind by an earlier cell", 7, 70)
+    pace = steps.pace()
+    assert pace is not None
+    assert (pace.done, pace.steps) == (39, 100)
+
+
+def test_a_validation_after_the_training_is_not_taken_for_it() -> None:
+    steps = StepsOf(0.0)
+    for done in range(31):
+        steps.mark(float(done), "train", done, 30)
+    for done in range(61):
+        steps.mark(31.0 + done, "validation", done, 60)
+    pace = steps.pace()
+    assert pace is not None
+    assert pace.steps == 30
+
+
+def test_of_many_bars_the_one_that_is_followed_is_kept() -> None:
+    steps = StepsOf(0.0)
+    for done in range(20):
+        steps.mark(float(done), "train", done, 20)
+        steps.mark(float(done), f"a bar for step {done}", done % 2, 5)
+    pace = steps.pace()
+    assert pace is not None
+    assert (pace.done, pace.steps) == (19, 20)
+
+
+def test_a_pause_is_no_step_and_no_warm_up() -> None:
+    plain, held = StepsOf(100.0), StepsOf(100.0)
+    for done in range(30):
+        plain.mark(100.0 + done, "train", done, 30)
+    for pause_s, at_s in ((50.0, 102.5), (7.0, 172.0)):
+        held.turn(at_s)
+        held.turn(at_s + pause_s)
+    for done in range(30):
+        away_s = 0.0 if done < 3 else 50.0 if done < 22 else 57.0
+        held.mark(100.0 + done + away_s, "train", done, 30)
+    assert held.pace() == plain.pace()
+    assert held.trained(140.0) == [(100.0, 102.5)]
+    assert held.trained(160.0) == [(100.0, 102.5), (152.5, 160.0)]
+
+
 def test_marks_that_cannot_be_are_left_out() -> None:
     steps = StepsOf(10.0)
     for done in range(20):
@@ -81,4 +130,4 @@ def test_a_million_marks_are_kept_in_a_bounded_number() -> None:
     pace = steps.pace()
     assert pace is not None
     assert pace.step_s == pytest.approx(0.2)
-    assert len(steps._marks.items()) <= 240
+    assert len(steps._sources["train"].marks.items()) <= 240

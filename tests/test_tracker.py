@@ -861,3 +861,36 @@ def test_a_text_is_written_with_the_end_of_its_last_line_in_one_piece(
         time.sleep(0.1)
     assert any("Actual consumption" in text for text in written)
     assert all(text == "" or text.endswith("\n") for text in written)
+
+
+def test_a_pause_among_the_first_steps_is_no_part_of_what_is_foretold(sensor: SteadySensor) -> None:
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    found = None
+    for done in range(1, 61):
+        time.sleep(0.01)
+        if done == 3:
+            tracker.pause()
+            time.sleep(1.0)
+            tracker.resume()
+        tracker.step(done, 60)
+        found = recording.moment().estimate or found
+    tracker.epoch_end()
+    tracker.flush()
+    estimate = tracker.run.estimate
+    tracker.stop()
+    assert estimate is not None
+    assert estimate.energy_j is not None
+    assert found is not None
+    assert found.energy_j is not None
+    # Ten epochs of the first one's time of training: it is no warm-up, and the pause no step.
+    trained_s = tracker.run.epochs[0].duration_s
+    assert tracker.run.epochs[0].paused_s > 0.9
+    for each in (estimate, found):
+        assert each.duration_s.value == pytest.approx(10 * trained_s, rel=0.3)
+    assert found.energy_j.value == pytest.approx(found.duration_s.value * sensor.watts, rel=0.2)
