@@ -276,6 +276,8 @@ class Account:
         self._began_s = 0.0
         self.paused_j: dict[str, float] = {}
         self.duration_s = 0.0
+        self.complete_s = self.complete_j = 0.0
+        """Seconds and joules of the complete epochs."""
         self.paused_s = 0.0
         self.missing: dict[str, str] = {}
 
@@ -410,6 +412,15 @@ class Account:
             seconds += until_s - self._settled_s
         return total, seconds
 
+    def open_so_far(self) -> tuple[float, float]:
+        """Joules of all devices and seconds of the epoch under way, up to the newest sample; 0 if none is."""
+        if self._open is None or self._settled_s is None:
+            return 0.0, 0.0
+        used_j, seconds = self.so_far()
+        unsettled_j = sum(used_j.values()) - sum(self._used_j.values())
+        settled_s = self._settled_s - self._open.start_s - self._open.paused_s
+        return sum(self._open.energy_j.values()) + unsettled_j, settled_s + seconds - self.duration_s
+
     def _reached(self, at_s: float) -> bool:
         return self._last_sample_s >= at_s and all(
             device in self.missing or curve.knows(at_s, self._last_sample_s)
@@ -470,7 +481,7 @@ class Account:
         elif mark in {Mark.EPOCH_END, Mark.EPOCH_CUT} and self._open is not None:
             done, self._open = self._open, None
             self.ends_s.append(self.duration_s)
-            return Epoch(
+            epoch = Epoch(
                 index=done.index,
                 start_s=done.start_s,
                 end_s=at_s,
@@ -481,6 +492,10 @@ class Account:
                 # At the first intensity alone, which most runs are, nothing need be told apart.
                 charged_j=MappingProxyType(done.charged_j if done.charged_j.keys() - {0} else {}),
             )
+            if not epoch.partial:
+                self.complete_s += epoch.duration_s
+                self.complete_j += epoch.total_j
+            return epoch
         return None
 
 

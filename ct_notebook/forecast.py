@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from .records import Band, Epoch, Estimate
 from .steps import Pace
@@ -186,6 +187,58 @@ def with_intensity_ahead(estimate: Estimate, used_j: float, used_g: float, ahead
     )
     emissions_g = Band(used_g + value, max(used_g, used_g + value - below), used_g + value + above)
     return dataclasses.replace(estimate, emissions_g=emissions_g)
+
+
+class Spent(NamedTuple):
+    """What a run has used up to now of something: in its complete epochs, in the one under way, elsewhere."""
+
+    complete: float
+    under_way: float
+    outside: float
+
+    def times(self, factor: float) -> Spent:
+        """The same in another unit."""
+        return Spent(*(part * factor for part in self))
+
+
+def as_it_stands(
+    estimate: Estimate, epochs_done: int, spent_s: Spent, spent_j: Spent, g_per_j: float
+) -> Estimate:
+    """The newest estimate of the epochs as one of the whole run, brought up to now.
+
+    What was used between epochs and before them is added. An epoch that already takes longer than was
+    expected of it moves all of the interval, so that nothing is expected below what is used.
+
+    Parameters
+    ----------
+    estimate
+        As `forecast` or `forecast_within` made it.
+    epochs_done
+        The complete epochs.
+    spent_s, spent_j
+        Seconds, and joules without PUE.
+    g_per_j
+        Grams of CO2eq per joule, PUE included, at which they were charged.
+    """
+    # Before the first epoch has ended, and between two estimates far apart, nobody knows one epoch's part.
+    knows_each = 0 < estimate.made_after == epochs_done
+    ahead = estimate.epochs - estimate.made_after if knows_each else 1
+
+    def moved(band: Band, spent: Spent) -> Band:
+        def end(bound: float) -> float:
+            each = max(0.0, bound - spent.complete) / ahead if ahead else 0.0
+            return spent.outside + bound + max(0.0, spent.under_way - each)
+
+        least = sum(spent)
+        return Band(*(max(least, end(bound)) for bound in (band.value, band.low, band.high)))
+
+    energy_j, emissions_g = estimate.energy_j, estimate.emissions_g
+    return dataclasses.replace(
+        estimate,
+        duration_s=moved(estimate.duration_s, spent_s),
+        energy_j=None if energy_j is None else moved(energy_j, spent_j),
+        emissions_g=None if emissions_g is None else moved(emissions_g, spent_j.times(g_per_j)),
+    )
 
 
 def full_energy_j(epoch: Epoch) -> float | None:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +21,7 @@ from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
 from .errors import SettingError
-from .forecast import forecast, forecast_within, full_energy_j, with_intensity_ahead
+from .forecast import Spent, as_it_stands, forecast, forecast_within, full_energy_j, with_intensity_ahead
 from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
@@ -122,6 +123,7 @@ class Recording:
         self._abandoned = ""
         self._as_one = False
         self._said_actual = False
+        self._charged = ""
         self._complete = self._moved_after = 0
         self._untold: list[str] = []
         self._feed = feed
@@ -216,7 +218,7 @@ class Recording:
         self.say_actual()
         self.tell_news()
         if self._account.read_now():
-            self.say(texts.charged_text(self._base.intensity))
+            self._say_charged()
             self._say_when()
         self.say(texts.FINISHED_TEXT)
         self.closed = True
@@ -456,7 +458,6 @@ class Recording:
             by_device, elapsed_s = account.so_far()
             # What has been read and has used nothing yet is 0, what was never read is absent.
             energy_j = energy_band(base.devices, dict.fromkeys(account.read_now(), 0.0) | by_device)
-            moves = self._moves.items()
             return Moment(
                 elapsed_s=elapsed_s,
                 epochs_done=self._complete,
@@ -465,7 +466,7 @@ class Recording:
                 power_w=account.power_w(),
                 energy_j=energy_j,
                 emissions_g=emissions_band(energy_j, base.intensity, base.pue),
-                estimate=moves[-1] if moves else self._within,
+                estimate=self._as_it_stands(sum(by_device.values()), elapsed_s),
                 prediction=base.prediction,
                 epochs_declared=base.epochs_declared,
                 point=self._course.newest(),
@@ -474,54 +475,61 @@ class Recording:
                 reason=self._reason,
             )
 
+    def _as_it_stands(self, used_j: float, elapsed_s: float) -> Estimate | None:
+        """What is expected of the whole run by now; None if nothing can be foretold."""
+        moves, account = self._moves.items(), self._account
+        newest = moves[-1] if moves else self._within
+        if newest is None:
+            return None
+        open_j, open_s = account.open_so_far()
+        return as_it_stands(
+            newest,
+            self._complete,
+            Spent(account.complete_s, open_s, max(0.0, elapsed_s - account.complete_s - open_s)),
+            Spent(account.complete_j, open_j, max(0.0, used_j - account.complete_j - open_j)),
+            self._g_per_j,
+        )
+
     def against_budget(self) -> tuple[Used, Used | None, Expected | None]:
         """What was used up to now, what the newest epoch took, and what the whole run will take.
 
         As a budget counts it: what was used between epochs and before them is in the first and the last.
+        Costs the same after any number of epochs.
         """
-        moment, pue = self.moment(), self._base.pue.value
+        moment, base = self.moment(), self._base
         with self._lock:
-            complete = [epoch for epoch in self._account.epochs if not epoch.partial]
-        energy_j, emissions_g, ahead = moment.energy_j, moment.emissions_g, moment.estimate
+            newest = next((epoch for epoch in reversed(self._account.epochs) if not epoch.partial), None)
 
         def amounts(of_energy_j: float | None, of_emissions_g: float | None, of_duration_s: float) -> Used:
-            energy_kwh = None if of_energy_j is None else kwh(of_energy_j) * pue
+            energy_kwh = None if of_energy_j is None else kwh(of_energy_j) * base.pue.value
             return Used(of_emissions_g, energy_kwh, of_duration_s)
 
-        used = amounts(
-            None if energy_j is None else energy_j.value,
-            None if emissions_g is None else emissions_g.value,
-            moment.elapsed_s,
-        )
-        if not complete:
+        def of(band: Band | None, end: Callable[[Band], float]) -> float | None:
+            return None if band is None else end(band)
+
+        def whole(expected: Estimate, end: Callable[[Band], float]) -> Used:
+            energy_j, emissions_g = of(expected.energy_j, end), of(expected.emissions_g, end)
+            return amounts(energy_j, emissions_g, end(expected.duration_s))
+
+        value: Callable[[Band], float] = attrgetter("value")
+        used = amounts(of(moment.energy_j, value), of(moment.emissions_g, value), moment.elapsed_s)
+        if newest is None:
             return used, None, None
-        each = [
-            amounts(full_energy_j(epoch), self._base.epoch_emissions_g(epoch), epoch.duration_s)
-            for epoch in complete
-        ]
-        if ahead is None:
-            return used, each[-1], None
-        in_epochs = [sum(one[place] or 0.0 for one in each) for place in range(len(used))]
-
-        def whole(end: Callable[[Band], float]) -> Used:
-            expected = amounts(
-                None if ahead.energy_j is None else end(ahead.energy_j),
-                None if ahead.emissions_g is None else end(ahead.emissions_g),
-                end(ahead.duration_s),
-            )
-            return Used(
-                *(
-                    None if amount is None or spent is None else amount + max(0.0, spent - inside)
-                    for amount, spent, inside in zip(expected, used, in_epochs, strict=True)
-                )
-            )
-
-        return used, each[-1], Expected(whole(lambda band: band.value), whole(lambda band: band.low))
+        one_more = amounts(full_energy_j(newest), base.epoch_emissions_g(newest), newest.duration_s)
+        if moment.estimate is None:
+            return used, one_more, None
+        expected = Expected(whole(moment.estimate, value), whole(moment.estimate, attrgetter("low")))
+        return used, one_more, expected
 
     @property
     def settings(self) -> Settings:
         """What the run was told."""
         return self._settings
+
+    @property
+    def intensity(self) -> Intensity:
+        """The carbon intensity at which grams are told; the mean so far if it has changed."""
+        return self._base.intensity
 
     @property
     def run_id(self) -> str:
@@ -765,9 +773,17 @@ class Recording:
                 estimate.energy_j.value,
                 estimate.emissions_g.value,
             )
+            self._say_charged()
         else:
             time_text = clock_text(estimate.duration_s.value)
             self.say(f"{estimate.epochs} epochs will take about {time_text}; their energy is not measured.")
+
+    def _say_charged(self) -> None:
+        """What the grams above stand for. Once for those that stand together."""
+        text = texts.charged_text(self._base.intensity)
+        if text != self._charged:
+            self._charged = text
+            self.say(text)
 
     def _say_consumption(
         self,
@@ -777,6 +793,7 @@ class Recording:
         energy_j: float,
         co2eq_g: float,
     ) -> None:
+        self._charged = ""
         energy_kwh = kwh(energy_j) * self._base.pue.value
         # A log always says what the emissions are equivalent to: carbontracker's readers need it.
         shown, logged = (

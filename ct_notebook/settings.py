@@ -422,6 +422,10 @@ class Settings(NamedTuple):
         )
         return f"Settings({shown})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Nor do keys go into a pickle, which may lie in a checkpoint beside a model."""
+        return type(self)._make, (tuple(self._replace(api_keys=None)),)
+
     @property
     def component_set(self) -> frozenset[str]:
         """The components to measure."""

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .intensity.base import Source
     from .intensity.live import Feed
 
+JUDGE_SHARE, JUDGE_S = 0.05, 1.0
+"""A budget is held against the run at the end of each epoch, but for epochs so short that it would take more
+than this share of the time. Then it is done once a second at least, and after the last epoch."""
+
 SETTLE_S = 0.6
 """How long a prediction or a flush waits for the sensors to reach the end of the newest epoch."""
 
@@ -222,6 +226,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._over = False
         self._budget = settings.budget if settings.has_budget else None
         self._let_pass: set[tuple[str, bool]] = set()
+        self._judge_from_s = float("-inf")
         self.should_stop = False
         """True once the user chose to stop: the loop is to end."""
         self.marked_by_hand = False
@@ -293,6 +298,8 @@ class CarbonTracker(contextlib.ContextDecorator):
             _process.active = None
         _process.last = recording
         # An interrupt in here is passed on; whoever closes next does what is left.
+        if self._budget is not None:
+            self._say_excess(self._budget, recording)
         recording.close(reason)
         if self._front is not None:
             self._front.close(stopped=self.should_stop)
@@ -395,7 +402,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         if self._due is not None and self._index >= self._due:
             self._reach(recording, now_s)
         if self._budget is not None and not self._over and not self.should_stop:
-            self._hold_to_budget(self._budget, recording, now_s)
+            self._hold_to_budget(self._budget, recording)
 
     def cut_epoch(self) -> None:
         """End the epoch that is open, if one is, as one that was cut short. Never raises."""
@@ -586,7 +593,11 @@ class CarbonTracker(contextlib.ContextDecorator):
             recording.predict()
             recording.say_predicted()
             if settings.stop_and_confirm and settings.epochs != index and not self.should_stop:
-                self._confirm(recording)
+                # One question, whatever there is to decide about.
+                self._judge_from_s = now_s
+                told = "" if self._budget is None else self._judge(self._budget, recording)
+                if not self.should_stop:
+                    self._confirm(recording, told)
         # Where a sensor is slow, the next epoch's end tries again.
         self._due = index + 1 if predicts and recording.prediction is None else self._next_due()
         if ends_here or (self.should_stop and not self._whole):
@@ -603,13 +614,31 @@ class CarbonTracker(contextlib.ContextDecorator):
         ahead = (self._settings.predict_after, self._ends_after)
         return min((n for n in ahead if n is not None and n > self._index), default=None)
 
-    def _hold_to_budget(self, budget: Budget, recording: Recording, now_s: float) -> None:
-        """At the end of an epoch: act if the run exceeds its budget or will. Each excess is told once."""
+    def _hold_to_budget(self, budget: Budget, recording: Recording) -> None:
+        """At the end of an epoch: stop, ask or warn if the run exceeds its budget or will."""
+        told = self._judge(budget, recording)
+        if told:
+            self._confirm(recording, told)
+            if self.should_stop and not self._whole:
+                self.close("stopped by the user")
+
+    def _judge(self, budget: Budget, recording: Recording) -> str:
+        """At the end of an epoch: warn or stop if the run exceeds its budget or will. Each is told once.
+
+        Returns
+        -------
+        told
+            What the user is to be asked about; "" if there is nothing to ask.
+        """
         from .budget import judge  # noqa: PLC0415 - few runs have one
 
-        settings = self._settings
-        recording.settle(now_s, SETTLE_S)
+        settings, began_s = self._settings, self._clock()
+        if began_s < self._judge_from_s and self._index != settings.epochs:
+            return ""
+        recording.settle(began_s, SETTLE_S)
         used, one_more, expected = recording.against_budget()
+        now_s = self._clock()
+        self._judge_from_s = now_s + min(JUDGE_S, (now_s - began_s) / JUDGE_SHARE)
         asked_for = settings.predict_after
         if asked_for is None or self._index < asked_for:
             expected = None  # too early to judge by a forecast
@@ -623,23 +652,34 @@ class CarbonTracker(contextlib.ContextDecorator):
             if (excess.what, excess.is_used) not in self._let_pass and (acts_on_forecast or excess.is_certain)
         ]
         if not new:
-            return
+            return ""
         self._let_pass.update((excess.what, excess.is_used) for excess in new)
         told = f"Budget: {'; '.join(excess.text for excess in new)}."
         if self._index == settings.epochs or settings.on_exceed == "warn":
             recording.say(told)
-            return
+            return ""
         if settings.on_exceed == "stop":
             recording.say(f"{told} Stopped after epoch {self._index} (--on-exceed ask|stop|warn chooses).")
             self.should_stop = True
             if self._front is not None:
                 self._front.controls.stopping = True
                 self._front.say(told)
-        else:
-            recording.say(told)
-            self._confirm(recording, told)
-        if self.should_stop and not self._whole:
-            self.close("stopped by the user")
+            if not self._whole:
+                self.close("stopped by the user")
+            return ""
+        recording.say(told)
+        return told
+
+    def _say_excess(self, budget: Budget, recording: Recording) -> None:
+        """At the end: what was exceeded and no end of an epoch could tell, as in a cell without epochs."""
+        from .budget import judge  # noqa: PLC0415 - few runs have one
+
+        recording.end(self._clock())
+        found = judge(budget, recording.against_budget()[0], None, None)
+        new = [excess for excess in found if (excess.what, excess.is_used) not in self._let_pass]
+        self._let_pass.update((excess.what, excess.is_used) for excess in new)
+        if new:
+            recording.say(f"Budget: {'; '.join(excess.text for excess in new)}.")
 
     def _confirm(self, recording: Recording, about: str = "") -> None:
         """Ask whether to go on. The wait belongs to no epoch."""

@@ -78,7 +78,11 @@ def test_a_machine_is_as_large_as_the_system_says() -> None:
 
 
 def test_proc_and_psutil_tell_the_same() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    # Read once it has started: its memory grows until then.
+    code = "print(flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
     try:
         ours, theirs = read_usage(), _from_psutil()
     finally:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from ct_notebook.forecast import (
+    Spent,
     _period,
+    as_it_stands,
     forecast,
     forecast_within,
     since_change,
@@ -192,6 +194,36 @@ def test_what_is_left_is_charged_at_the_intensity_to_come() -> None:
     assert found.emissions_g.value == pytest.approx(40.0 + 600 * 0.3)
     assert found.emissions_g.low == pytest.approx(220 - math.hypot(100 * 0.3, 600 * 0.05))
     assert found.emissions_g.high == pytest.approx(220 + math.hypot(100 * 0.3, 600 * 0.06))
+
+
+AFTER_ONE = Estimate(10, 1, Band(100.0, 80.0, 120.0), Band(1000.0, 800.0, 1200.0), Band(10.0, 8.0, 12.0), "")
+
+
+def test_what_was_used_outside_of_epochs_is_part_of_the_whole_run() -> None:
+    found = as_it_stands(AFTER_ONE, 1, Spent(10.0, 5.0, 30.0), Spent(100.0, 50.0, 300.0), 0.01)
+    assert found.duration_s == Band(130.0, 110.0, 150.0)
+    assert found.energy_j == Band(1300.0, 1100.0, 1500.0)
+    assert found.emissions_g is not None
+    assert found.emissions_g.value == pytest.approx(13.0)
+
+
+def test_an_epoch_that_takes_longer_than_was_expected_moves_the_interval() -> None:
+    found = as_it_stands(AFTER_ONE, 1, Spent(10.0, 500.0, 0.0), Spent(100.0, 5000.0, 0.0), 0.01)
+    # The eight that follow it are still expected to take 10 s each.
+    assert found.duration_s.value == pytest.approx(10 + 500 + 8 * 10)
+    assert found.energy_j is not None
+    assert found.energy_j.value == pytest.approx(100 + 5000 + 8 * 100)
+    for band in (found.duration_s, found.energy_j, found.emissions_g):
+        assert band is not None
+        assert band.low < band.value < band.high
+
+
+@pytest.mark.parametrize(("made_after", "done"), [(0, 0), (1, 4), (10, 10), (10, 12)])
+def test_nothing_is_expected_below_what_is_used(made_after: int, done: int) -> None:
+    estimate = Estimate(10, made_after, Band(100.0, 90.0, 120.0), None, None, "")
+    found = as_it_stands(estimate, done, Spent(60.0, 70.0, 5.0), Spent(0.0, 0.0, 0.0), 0.01)
+    assert 135.0 <= found.duration_s.low <= found.duration_s.value <= found.duration_s.high
+    assert found.energy_j is None
 
 
 def test_emissions_are_never_expected_below_what_was_emitted() -> None:

@@ -1,4 +1,5 @@
 import inspect
+import pickle
 
 import pytest
 
@@ -113,6 +114,14 @@ def test_what_cannot_be_meant_is_refused_in_one_line(given: dict[str, object]) -
 def test_a_number_of_epochs_is_at_least_one(epochs: object) -> None:
     with pytest.raises(SettingError, match="epochs="):
         resolve(epochs, {}, environ={})
+
+
+def test_a_key_appears_in_no_pickle() -> None:
+    settings = resolve(3, {"api_keys": {"electricitymaps": "s3cret"}}, environ={})
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        written = pickle.dumps(settings, protocol)
+        assert b"s3cret" not in written
+        assert pickle.loads(written) == settings._replace(api_keys=None)
 
 
 def test_a_key_appears_in_no_repr_and_no_error() -> None:

@@ -8,6 +8,7 @@ import inspect
 import io
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -89,6 +90,18 @@ def test_verbose_2_adds_components_and_carbon_intensity_with_its_place(
     assert "Carbon intensity is 114.41 gCO2eq/kWh at detected location: Denmark (Ember" in text
     assert "Average carbon intensity during training was 114.41 gCO2eq/kWh" in text
     assert sensor.closed
+
+
+@pytest.mark.usefixtures("sensor")
+def test_what_grams_stand_for_is_told_with_those_of_a_prediction_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    train(CarbonTracker(epochs=3, monitor_epochs=-1, country="DK"), 3)
+    predicted, _, rest = capsys.readouterr().out.partition("Actual consumption for 3 epoch(s)")
+    for block in (predicted, rest):
+        assert len(re.findall(r"CO2eq is told at 114\.4 .*\(Denmark, 20\d\d, lifecycle; Ember", block)) == 1
+    train(CarbonTracker(epochs=3, country="DK"), 1)
+    assert capsys.readouterr().out.count("CO2eq is told at") == 1
 
 
 def test_verbose_0_says_nothing(sensor: SteadySensor, capsys: pytest.CaptureFixture[str]) -> None:
@@ -499,6 +512,82 @@ def test_a_no_in_a_loop_by_hand_raises_from_the_next_epoch_start(monkeypatch: py
         tracker.epoch_start()
     assert len(tracker.run.epochs) == 1
     assert tracker.run.closed
+
+
+@pytest.mark.usefixtures("sensor")
+@pytest.mark.parametrize("go_on", [True, False])
+def test_a_budget_and_a_question_at_one_epoch_are_one_question(
+    monkeypatch: pytest.MonkeyPatch, *, go_on: bool
+) -> None:
+    asked: list[str] = []
+
+    def ask(question: Question, _buttons: object) -> Answer:
+        asked.append(question.about)
+        return Answer(go_on, "answered")
+
+    monkeypatch.setattr("ct_notebook.ask.ask", ask)
+    tracker = quiet(4, stop_and_confirm=True, max_time="0.001s", on_exceed="ask")
+    assert len(list(tracker.epochs())) == (4 if go_on else 1)
+    (about,) = asked
+    assert about.startswith("Budget: time:")
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_budget_that_stops_leaves_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ct_notebook.ask.ask", lambda *_: pytest.fail("it asked"))
+    tracker = quiet(4, stop_and_confirm=True, max_time="0.001s", on_exceed="stop")
+    assert len(list(tracker.epochs())) == 1
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_budget_is_not_judged_so_often_that_it_would_cost_short_epochs_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[object] = []
+
+    def settle(*what: object) -> bool:
+        time.sleep(0.01)
+        judged.append(what)
+        return True
+
+    monkeypatch.setattr("ct_notebook.recording.Recording.settle", settle)
+    tracker = quiet(500, epochs_before_pred=0, max_time="1d", on_exceed="stop")
+    assert len(list(tracker.epochs())) == 500
+    assert 2 <= len(judged) < 250
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_block_without_epochs_is_told_what_it_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
+    with quiet(3, verbose=1, max_time="0.05s", on_exceed="stop"):
+        time.sleep(0.1)
+    out = capsys.readouterr().out
+    assert out.count("Budget: time:") == 1
+    assert "used, 0.05 s allowed." in out
+
+
+@pytest.mark.usefixtures("sensor")
+def test_what_is_expected_now_holds_what_was_used_before_the_epochs_and_in_a_long_one() -> None:
+    tracker = quiet(10, update_interval=0.05)
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    time.sleep(0.5)
+    train(tracker, 1, 0.05)
+    tracker.epoch_start()
+    time.sleep(0.6)
+    moment = recording.moment()
+    tracker.epoch_end()
+    tracker.stop()
+    assert moment.estimate is not None
+    # Half a second before, the first epoch, a long one, and eight that are expected to be like the first.
+    assert moment.estimate.duration_s.value == pytest.approx(moment.elapsed_s + 8 * 0.05, abs=0.2)
+    for used, band in (
+        (moment.energy_j, moment.estimate.energy_j),
+        (moment.emissions_g, moment.estimate.emissions_g),
+    ):
+        assert used is not None
+        assert band is not None
+        assert used.value <= band.low <= band.value <= band.high
 
 
 @pytest.mark.usefixtures("sensor")

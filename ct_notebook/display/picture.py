@@ -12,7 +12,7 @@ from ct_notebook.records import COMPONENTS, Course, Run
 from ct_notebook.units import clock_text, grams
 
 from .drawing import Area, Box, Line, Sheet, Spot, Words
-from .words import axis_text, co2_range, co2_text, energy_text, equivalent_text, power_text
+from .words import axis_text, co2_range, co2_text, energy_text, equivalent_text, intensity_text, power_text
 
 WIDTH = 720
 FOOT = 96
@@ -75,11 +75,9 @@ def sheet(run: Run) -> Sheet:
     """The card of a run, as shapes."""
     has_curves = bool(run.energy_by_device_j)
     intensity = run.intensity
-    age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
-    dated = f" ({age})" if age else ""
     how = ", ".join(dict.fromkeys(f"{device.component.upper()} {device.method}" for device in run.devices))
     foot = [
-        _cut(f"{intensity.place}: {intensity.g_per_kwh:.4g} g CO2eq/kWh{dated}, {intensity.source}"),
+        _cut(f"{intensity.place}: {intensity_text(intensity)}, {intensity.source}"),
         _cut(f"PUE {run.pue.value:g} ({run.pue.reason})"),
         f"Measured: {how}" if how else "No component could be measured.",
     ]

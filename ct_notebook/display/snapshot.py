@@ -24,6 +24,7 @@ from .words import (
     energy_range,
     energy_text,
     equivalent_text,
+    intensity_text,
     power_text,
     time_text,
 )
@@ -167,7 +168,6 @@ def facts(run: Run, findings: Sequence[Finding] = ()) -> dict[str, Any]:
         What was looked for before it began.
     """
     intensity = run.intensity
-    age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
     unmeasured = [
         {"what": one_line(found.sensor), "why": one_line(found.why), "remedy": one_line(found.remedy)}
         for found in findings
@@ -183,8 +183,7 @@ def facts(run: Run, findings: Sequence[Finding] = ()) -> dict[str, Any]:
         "devices": [_device(device) for device in run.devices],
         "place": one_line(intensity.place),
         "place_how": "" if intensity.is_fallback else one_line(intensity.how),
-        "intensity": f"{intensity.g_per_kwh:.4g} g CO2eq/kWh"
-        + (f" ({one_line(age)})" if age else "")
+        "intensity": one_line(intensity_text(intensity))
         + (f", now {run.intensities[-1].g_per_kwh:.4g}" if run.intensities else ""),
         "source": one_line(intensity.source),
         "is_fallback": intensity.is_fallback,

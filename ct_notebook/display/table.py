@@ -19,6 +19,7 @@ from .words import (
     energy_range,
     energy_text,
     equivalent_text,
+    intensity_text,
     power_text,
 )
 
@@ -73,13 +74,12 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
         yield device.component.upper(), one_line(f"{device.name}: {figure} ({device.how})", 300)
     yield from _part_rows(run)
     intensity = run.intensity
-    age = ", ".join(part for part in (intensity.time, intensity.kind) if part)
     known = f", known by {intensity.how}" if intensity.how and not intensity.is_fallback else ""
     yield "Place", one_line(f"{intensity.place}{known}")
     yield (
         "Carbon intensity",
         one_line(
-            f"{intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({age})" if age else "") + f", {intensity.source}",
+            f"{intensity_text(intensity)}, {intensity.source}",
             300,
         ),
     )

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from IPython.display import display, update_display
 
+from ct_notebook.log.format import one_line
 from ct_notebook.records import Moment
 
 from .front import Front
 from .snapshot import Wishes, status
 from .static import bundle, report
+from .words import intensity_text
 
 if TYPE_CHECKING:
     from ct_notebook.recording import Recording
@@ -76,4 +78,6 @@ class TextLine(Front):
         ahead = now["prediction"]
         if ahead is not None and ahead["co2"] and not moment.closed:
             parts.append(f"expected in all: {ahead['co2']} CO2eq ({ahead['co2_range']})")
+        if now["co2"]:
+            parts.append(f"at {one_line(intensity_text(self._recording.intensity))}")
         return "ct_notebook: " + ", ".join(part for part in parts if part)

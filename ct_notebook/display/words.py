@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from ct_notebook.log.format import CAR_G_PER_KM
-from ct_notebook.records import Band
+from ct_notebook.records import Band, Intensity
 from ct_notebook.units import clock_text
 
 _Scale = tuple[tuple[float, str], ...]
@@ -39,6 +39,12 @@ def power_text(power_w: float | None) -> str:
 def equivalent_text(emissions_g: float | None) -> str:
     """Grams of CO2eq as a way by car: "6.6 m by car"."""
     return "" if emissions_g is None else _scaled(emissions_g / CAR_G_PER_KM * 1000, _M, 2) + " by car"
+
+
+def intensity_text(intensity: Intensity) -> str:
+    """A carbon intensity with its time and kind: "369 g CO2eq/kWh (2024, lifecycle)"."""
+    known = ", ".join(part for part in (intensity.time, intensity.kind) if part)
+    return f"{intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({known})" if known else "")
 
 
 def time_text(seconds: float | None) -> str:

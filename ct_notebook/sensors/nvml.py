@@ -142,7 +142,9 @@ class NvmlSensor:
         for card in self._cards:
             if card.lost:
                 continue
-            samples = _or_none(nvml, nvml.nvmlDeviceGetProcessUtilization, card.handle, card.asked_us) or []
+            told = _or_none(nvml, nvml.nvmlDeviceGetProcessUtilization, card.handle, card.asked_us) or []
+            # Some drivers put rows of garbage beside the true ones (Syllo/nvtop, issue 110).
+            samples = [sample for sample in told if sample.smUtil <= 100]
             card.asked_us = max((int(sample.timeStamp) for sample in samples), default=card.asked_us)
             total = sum(sample.smUtil for sample in samples)
             if total > 0 and any(sample.pid in pids for sample in samples):

@@ -272,6 +272,9 @@ def test_text_is_updated_in_place_where_nobody_can_be_asked(kernel: Kernel, tmp_
     lines = [data["text/plain"] for _, data in page.displays if set(data) == {"text/plain"}]
     assert lines[0].startswith("ct_notebook: ")
     assert any("epoch" in line for line in lines[1:])
+    # Wherever grams are, their kind is.
+    assert all("lifecycle)" in line for line in lines if "CO2eq" in line)
+    assert any("CO2eq" in line for line in lines)
     assert set(page.displays[-2][1]) == {"image/svg+xml", "image/png", "text/plain"}
 
 

@@ -571,6 +571,8 @@ def test_the_work_of_a_gpu_is_shared_by_the_utilisation_of_processes(stub: NvmlS
     assert sensor.shares_of({100, 300, 999}) == {first: pytest.approx(0.7)}
     # One whose list names none of ours may hide their numbers: nothing is known of it.
     assert second not in sensor.shares_of({100})
+    stub.set(0, work=[60, 40, 2147483632])
+    assert sensor.shares_of({100}) == {first: pytest.approx(0.6)}
     stub.set(0, work=[0, 0, 0])
     assert sensor.shares_of({100}) == {}
     sensor.close()
