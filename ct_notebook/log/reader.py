@@ -24,6 +24,20 @@ from ct_notebook.units import J_PER_KWH
 
 _Made = TypeVar("_Made")
 
+GAUGE_BAND = (0.95, 1.13)
+"""Of true to logged power of a GPU's own gauge, as for ours: Zeyu Yang et al., SC'24, arXiv 2312.02741."""
+
+COUNTER_BAND, DRAM_BAND = (0.95, 1.05), (0.8, 1.2)
+"""An allowance for the error of RAPL's counters, as for ours. Assumed."""
+
+CONSTANT_BAND = (0.25, 2.1)
+"""The same for half the TDP whatever the load: 5 and 95 % of the public measurements of package power in
+tests/bench/data lie there. A TDP that is another CPU's is further off."""
+
+OF_A_YEAR, OF_ANYWHERE = (0.5, 1.6), (0.05, 1.7)
+"""Of true to logged carbon intensity, as for ours: of a yearly mean, which such a log does not tell from a
+live figure, and of an average that stands in for a place that is unknown."""
+
 
 def read_run(standard: str | Path, output: str | Path | None = None) -> tuple[Run, tuple[str, ...]]:
     """Read the run of a standard log, with what its output log adds.
@@ -397,7 +411,7 @@ def _their_run(
     logged, problems = logged_epochs(messages)
     version = _version(messages)
     notes = (
-        [f"Read from a log of {' '.join(version)}, which gives no interval of its figures."]
+        [f"Read from a log of {' '.join(version)}, which tells no interval; ours go by how it measured."]
         if version
         else []
     )
@@ -475,11 +489,16 @@ def _devices(
             names = [*names, *["unnamed"] * count][:count]
         if count is None and len(set(names)) > 1 and component == "gpu":
             notes.append(f"{text!r} is taken for {len(names)} devices.")
-        found[component] = [
-            Device(f"{component}:{place}", component, name, _method(component, name), f"logged by {writer}")
-            for place, name in enumerate(names)
-        ]
+        found[component] = [_device(component, place, name, writer) for place, name in enumerate(names)]
     return found
+
+
+def _device(component: str, place: int, name: str, writer: str) -> Device:
+    method = _method(component, name)
+    low, high = {"measured": GAUGE_BAND, "counter": COUNTER_BAND, "constant": CONSTANT_BAND}[method]
+    if method == "counter" and name.startswith("dram"):
+        low, high = DRAM_BAND
+    return Device(f"{component}:{place}", component, name, method, f"logged by {writer}", low=low, high=high)
 
 
 def _method(component: str, name: str) -> Method:
@@ -590,6 +609,7 @@ def _intensity(messages: list[Message], block: Consumption | None) -> Intensity:
         figure = _number(default[3])
     if figure is None and block is not None and block.energy_kwh > 0 and math.isfinite(block.co2eq_g):
         figure = block.co2eq_g / block.energy_kwh
+    low, high = OF_ANYWHERE if place == "Unknown" else OF_A_YEAR
     return Intensity(
         g_per_kwh=math.nan if figure is None else figure,
         zone=None,
@@ -598,6 +618,8 @@ def _intensity(messages: list[Message], block: Consumption | None) -> Intensity:
         time=default[2] if default is not None else "",
         kind="",
         is_fallback=place == "Unknown",
+        low=low,
+        high=high,
     )
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from ct_notebook.errors import LogError
+from ct_notebook.intensity.table import ANYWHERE, WITHIN_A_YEAR
 from ct_notebook.log.reader import read_file, read_run, read_runs
 from ct_notebook.records import Run
+from ct_notebook.sensors import nvml, rapl
 from ct_notebook.statement import statement
 from support.log_runs import (
     T4,
@@ -245,6 +247,11 @@ def test_a_log_of_carbontracker_gives_what_it_holds(tmp_path: Path) -> None:
     assert [round(one.duration_s, 6) for one in found.epochs] == [2.0, 2.0, 2.0]
     assert [device.name for device in found.devices] == ["AMD EPYC"]
     assert found.devices[0].method == "constant"
+    # Half a TDP is no measurement, and 445 g stands in for a place that is unknown: neither is exact.
+    assert found.energy_j is not None
+    assert found.energy_j.low < 0.5 * found.energy_j.value
+    assert found.energy_j.high > 2 * found.energy_j.value
+    assert (found.intensity.low, found.intensity.high) == ANYWHERE
     assert found.pue.value == 1.58
     assert found.pue.reason == "a survey"
     assert found.intensity.g_per_kwh == 445.0
@@ -260,6 +267,26 @@ def test_a_log_of_carbontracker_gives_what_it_holds(tmp_path: Path) -> None:
     assert found.started_at == datetime(2026, 11, 30, 23, 13, 31)  # noqa: DTZ001 - local
     assert found.run_id == "1.2_2026-11-30T231331Z"
     assert problems == ()
+
+
+@pytest.mark.parametrize(
+    ("component", "names", "band"),
+    [
+        ("gpu", "Tesla T4", nvml.BAND),
+        ("cpu", "cpu:0", rapl.PACKAGE_BAND),
+        ("cpu", "dram:0", rapl.DRAM_BAND),
+    ],
+)
+def test_a_figure_of_carbontracker_is_as_far_off_as_one_of_ours_from_the_same_sensor(
+    tmp_path: Path, component: str, names: str, band: tuple[float, float]
+) -> None:
+    found_line = f"{component.upper()} with device(s) {names}."
+    body = rows("60.0", component=component) + (
+        "T - Carbon intensities (gCO2eq/kWh) fetched every 900 s at detected location: Denmark: [143.3]\n"
+    )
+    found, _ = read(tmp_path, log(body, components=found_line))
+    assert [(device.low, device.high) for device in found.devices] == [band]
+    assert (found.intensity.low, found.intensity.high) == WITHIN_A_YEAR
 
 
 @pytest.mark.parametrize(
