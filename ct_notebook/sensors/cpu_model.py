@@ -75,7 +75,10 @@ _PATTERNS = tuple(
             r"\b(?:i\d|ultra \d|core \d)[- ](?:\d{3,5}(?:u|y|h|hk|hq|hx|m|mq|mx|qm|v|n?g\d)|1\d\d\d?p)\b",
             "laptop",
         ),
-        (r"\bintel .*\b(?:m\d-\d\w*|n\d{2,4})\b", "laptop"),
+        (
+            r"\bintel .*\b(?:m\d?-\d\w*|n\d{2,4})\b|\bintel (?:atom\b|(?:celeron|pentium gold) \d{4}$)",
+            "laptop",
+        ),
         (r"\bamd\b", "AMD desktop"),
         (r"\bintel\b", "Intel desktop"),
     )
@@ -93,7 +96,15 @@ _USUAL_TDPS = tuple(
         (r"\bintel core (?:i\d|ultra \d)[- ]1\d\d\d?p\b", 28.0),
         (rf"{_CORE}v\b", 17.0),
         (rf"{_CORE}(?:u|n?g\d)\b", 15.0),
-        (rf"{_CORE}y\b|\bintel core m\d-\d", 5.0),
+        (rf"{_CORE}y\b|\bintel core m\d?-\d", 5.0),
+        (r"\bintel core (?:i\d|\d)[- ]n\d{3}\b|\bintel (?:celeron|pentium gold) \d{4}$", 15.0),
+        (r"\bintel pentium gold g\d{4}\b", 58.0),
+        # Intel states 8.5 to 31 W (C3338, C3958), 2 to 2.4 W "SDP", 10 to 13 W, 2.5 to 6.5 W, 5 to 12 W.
+        (r"\bintel atom c\d", 16.0),
+        (r"\bintel atom (?:x\d-)?z\d", 4.0),
+        (r"\bintel atom d\d", 10.0),
+        (r"\bintel atom n\d", 6.0),
+        (r"\bintel atom (?:x\d|e\d)", 10.0),
         (r"\bintel n9\d\b", 15.0),
         (r"\bintel n\d{3}\b", 6.0),
         (r"\bintel core (?:i\d-1\d{4}|ultra \d \d{3})ks\b", 150.0),
