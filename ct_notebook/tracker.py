@@ -33,6 +33,12 @@ JUDGE_SHARE, JUDGE_S = 0.05, 1.0
 """A budget is held against the run at the end of each epoch, but for epochs so short that it would take more
 than this share of the time. Then it is done once a second at least, and after the last epoch."""
 
+NO_KNOWN_KEY = (
+    "api_keys names no source that takes a key, so none is used: the one that does is written "
+    '{"electricitymaps": "<your key>"}.'
+)
+"""The names are not repeated: who mixed up name and key would see the key."""
+
 SETTLE_S = 0.6
 """How long a prediction or a flush waits for the sensors to reach the end of the newest epoch."""
 
@@ -243,6 +249,8 @@ class CarbonTracker(contextlib.ContextDecorator):
             other.close("another run began")
         feed = None if self._source is None else _feed(self._source)
         recording = Recording(self._settings, self._intensity, self._pue, self._show, self._clock, feed)
+        if self._settings.api_keys and not self._settings.offline and not _has_known_key(self._settings):
+            recording.tell(NO_KNOWN_KEY)
         self._pid = _process.pid
         self._recording = recording
         self._finalizer = weakref.finalize(self, _abandon, recording, self._pid)
@@ -733,6 +741,12 @@ def _live_source(settings: Settings) -> Source | None:
         ask=ask_metadata,
         environ=os.environ,
     )
+
+
+def _has_known_key(settings: Settings) -> bool:
+    from .intensity.sources import key_of  # noqa: PLC0415 - as above
+
+    return key_of(settings.api_keys) is not None
 
 
 def _feed(source: Source) -> Feed:

@@ -216,6 +216,31 @@ def test_offline_asks_nobody() -> None:
     assert CarbonTracker(1, country="PL", offline=False)._source is None
 
 
+@pytest.mark.parametrize(
+    ("keys", "offline", "lines"),
+    [
+        ({"electricitymap": "s3cret"}, False, 1),
+        ({"s3cret": "electricitymaps"}, False, 1),
+        ({"other": "x", "electricitymaps": "s3cret"}, False, 0),
+        ({"electricitymap": "s3cret"}, True, 0),
+    ],
+)
+def test_a_key_of_no_known_source_is_told_once_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    keys: dict[str, str],
+    offline: bool,  # noqa: FBT001 - a table
+    lines: int,
+) -> None:
+    monkeypatch.setattr("ct_notebook.tracker._feed", lambda source: Feed(source, no_get))
+    tracker = CarbonTracker(1, country="DE", api_keys=keys, offline=offline, sim_cpu="X", sim_cpu_tdp=10)
+    for _ in tracker.epochs():
+        pass
+    told = capsys.readouterr()
+    assert told.out.count("api_keys names no source that takes a key") == lines
+    assert "s3cret" not in told.out + told.err + repr(tracker.run)
+
+
 def test_a_key_is_in_no_repr_and_no_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     key = "secretkey0123456789"
     tracker = CarbonTracker(

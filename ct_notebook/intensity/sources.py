@@ -17,8 +17,8 @@ from .great_britain import GreatBritain, part_of_britain
 from .place import Ask, Place, cloud_region, find_place, locate_by_ip
 from .table import Region, country_code, find_region, find_zone, has_zone, of_country, of_region
 
-KEY_NAMES = ("electricitymaps", "electricity_maps")
-"""In `api_keys`; the first is carbontracker's."""
+KEY_NAME = "electricitymaps"
+"""In `api_keys`, however it is written: carbontracker takes it in any case, others put marks between."""
 
 FREE: dict[str, Source] = {
     "GB": GreatBritain(),
@@ -31,6 +31,14 @@ FREE: dict[str, Source] = {
 
 ZONES_OF_COUNTRIES = {"CL": "CL-SEN"}
 """Countries that are one zone of another code."""
+
+
+def key_of(api_keys: Mapping[str, str] | None) -> str | None:
+    """The key of Electricity Maps among the user's keys; None if it is not there."""
+    for name, key in (api_keys or {}).items():
+        if "".join(filter(str.isalnum, name.lower())) == KEY_NAME:
+            return key
+    return None
 
 
 def sources_for(
@@ -74,7 +82,7 @@ def sources_for(
     if part is not None and not has_zone(str(zone).strip().upper()):
         return [part]
     sources: list[Source] = []
-    key = next((api_keys[name] for name in KEY_NAMES if name in api_keys), None) if api_keys else None
+    key = key_of(api_keys)
     if key is not None and has_zone(code):
         sources.append(ElectricityMaps(key.strip(), code))
     if code in FREE:

@@ -525,6 +525,15 @@ def test_a_place_has_the_sources_that_know_it_and_those_of_a_key_first(
     assert with_key == (["ElectricityMaps", *expected] if place else [])
 
 
+@pytest.mark.parametrize(
+    "name", ["ElectricityMaps", "electricity_maps", "Electricity-Maps", "ELECTRICITY MAPS"]
+)
+def test_the_source_of_a_key_is_known_however_it_is_written(name: str) -> None:
+    (source,) = sources_for(country="DE", api_keys={"other": "x", name: KEY})
+    assert isinstance(source, ElectricityMaps)
+    assert source.key == KEY
+
+
 def test_the_zone_of_a_price_area_a_region_and_a_country_of_one_zone_is_asked_for() -> None:
     keys = {"electricitymaps": KEY}
     for place, zone in (
