@@ -109,6 +109,9 @@ def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
         at = token.end()
     known, unknown = _flags().parse_known_args(words)
     if unknown:
+        if not unknown[0].startswith("-"):
+            msg = f"{unknown[0]!r} belongs to no flag; a value with a space in it stands in quotes"
+            raise usage(msg)
         flags = ["--epochs", "--no-log", *(option.flag_name for option in OPTIONS if option.flag_name)]
         near = nearest(unknown[0].split("=")[0], flags)
         msg = f"there is no {unknown[0]}" + (f", did you mean {near}?" if near else "")
@@ -123,6 +126,12 @@ def nearest(word: str, words: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
 
     return "".join(get_close_matches(word, list(words), 1, 0.5))
+
+
+def quoted_words(text: str) -> list[str]:
+    """The words of a line, those in quotes in one piece; a quote that is not closed is part of its word."""
+    whole = re.fullmatch(rf"(?:{_TOKEN.pattern})*\s*", text) is not None
+    return [unquoted(found[1]) for found in _TOKEN.finditer(text)] if whole else text.split()
 
 
 def unquoted(value: Any) -> Any:

@@ -18,6 +18,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from .flags import (
     configured_values,
     help_text,
     nearest,
+    quoted_words,
     read_flags,
     unquoted,
     usage,
@@ -532,7 +534,8 @@ class Notebook:
             return None
         from .advice import where  # noqa: PLC0415 - few sessions ask
 
-        return self._with_chart(_told_in_one_line("where", lambda: where(run, names)))
+        places = quoted_words(" ".join(names))
+        return self._with_chart(_told_in_one_line("where", lambda: where(run, places)))
 
     def _do_when(self) -> Any:
         run = self._newest()
@@ -578,6 +581,9 @@ class Notebook:
 
         folder = os.path.expanduser(unquoted(" ".join(words)))  # noqa: PTH111 - "~nobody" stays as it is
         runs, problems = _told_in_one_line("statement", lambda: read_runs(folder))
+        if not runs and not problems:
+            msg = f"%{MAGIC} statement: there are no logs in {folder}{_folders_of_logs(folder)}."
+            raise UsageError(msg)
         told = _told_in_one_line("statement", lambda: statement(runs, __version__))
         print_aggregate(folder)
         if problems:
@@ -633,6 +639,13 @@ def _told_in_one_line(word: str, make: Callable[[], Any]) -> Any:
     except CtNotebookError as error:
         msg = f"%{MAGIC} {word}: {error}"
         raise UsageError(msg) from None
+
+
+def _folders_of_logs(folder: str) -> str:
+    """Where the logs are if they are not in a folder but in those below it, as the end of a sentence."""
+    names = sorted({path.parent.name for path in Path(folder).glob("*/*carbontracker.log")})
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f", but in its folders: {', '.join(names[:3])}{more}. Give one of these" if names else ""
 
 
 def _table(rows: list[tuple[str, str, str, str]], remedies: list[str]) -> Iterable[str]:

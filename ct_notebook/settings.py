@@ -135,6 +135,8 @@ def _keys(name: str, value: Any) -> dict[str, str]:
 
 _AT_LEAST_0 = _whole("it is a whole number, 0 or more", lambda n: n >= 0)
 _SHARE = _number("it is a share between 0 and 1", lambda x: 0 <= x <= 1)
+_TDP_W = _number("it is the TDP of one socket in watts, more than 0, at most 1000", lambda x: 0 < x <= 1000)
+_LIMIT_W = _number("it is a power in watts, more than 0, at most 3000", lambda x: 0 < x <= 3000)
 _POSITIVE_W = _number("it is a power in watts, more than 0, at most 1000000", lambda x: 0 < x <= 1e6)
 
 
@@ -301,12 +303,12 @@ OPTIONS: tuple[Option, ...] = (
         "HOW",
     ),
     Option("offline", False, "Never use the network.", _switch),
-    Option("cpu_tdp", None, "TDP of the CPU, W, for the model of a CPU without a meter.", _POSITIVE_W, "W"),
+    Option("cpu_tdp", None, "TDP of the CPU, W, for the model of a CPU without a meter.", _TDP_W, "W"),
     Option(
         "gpu_power_limit",
         None,
         "Power limit of a GPU that tells no power, W.",
-        _POSITIVE_W,
+        _LIMIT_W,
         "W",
     ),
     Option(

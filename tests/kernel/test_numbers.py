@@ -84,7 +84,10 @@ def test_a_budget_that_holds_is_not_mentioned(kernel: Kernel) -> None:
         ("--max-co2 2", "max_co2='2' cannot be meant: give a mass with its unit"),
         ("--max-time 3", "max_time='3' cannot be meant: give a time with its unit"),
         ("--max-kwh -1", "max_kwh='-1' cannot be meant"),
+        ("--max-co2 2 kg", "'kg' belongs to no flag; a value with a space in it stands in quotes"),
         ("--cpu-tdp 0", "cpu_tdp='0' cannot be meant"),
+        ("--cpu-tdp 2000", "more than 0, at most 1000"),
+        ("--gpu-power-limit 5000", "more than 0, at most 3000"),
         ("--on-exceed explode", "choose one of ask, stop, warn"),
         ("--zone DK-DK9", "did you mean"),
         ("--region gcp:europe-west99", "did you mean"),
@@ -190,6 +193,8 @@ def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
     assert text.index("Sweden") < text.index("> Denmark (this run)") < text.index("Poland")
     assert "<table>" in where.shown[0]["text/html"]
     assert any("plotly" in kind for shown in where.shown for kind in shown)
+    names = kernel.run("%carbontrack where \"New Zealand\" 'United States' SE").shown[0]["text/plain"]
+    assert all(name in names for name in ("New Zealand", "United States", "Sweden"))
     compare = kernel.run("%carbontrack compare")
     assert "Green Algorithms" in compare.shown[0]["text/plain"]
     statement = kernel.run("%carbontrack statement").results[0]
@@ -197,6 +202,19 @@ def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
     of_folder = kernel.run(f"%carbontrack statement {tmp_path}")
     assert "Training used" in of_folder.stdout
     assert "Training for 10 epochs on X took" in of_folder.results[0]
+    (tmp_path / "a").mkdir()
+    for path in tmp_path.glob("*.log"):
+        path.rename(tmp_path / "a" / path.name)
+    assert (
+        f"no logs in {tmp_path}, but in its folders: a"
+        in kernel.run(f"%carbontrack statement {tmp_path}").text
+    )
+    assert (
+        f"no logs in {tmp_path / 'b'}."
+        in kernel.run(
+            f"import os; os.mkdir({str(tmp_path / 'b')!r})\n%carbontrack statement {tmp_path / 'b'}"
+        ).text
+    )
 
 
 def test_the_figures_so_far_name_the_kind_of_their_grams(kernel: Kernel) -> None:
