@@ -13,6 +13,7 @@ The model has four parts, each from public measurements (`data/cpu_kinds.csv` sa
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -446,18 +447,25 @@ def usual_tdp_of(brand: str) -> float | None:
 def kinds() -> dict[str, Kind]:
     """The table of kinds."""
     numbers = ["idle_share", "full_share", "crowding", "one_thread", "awake", "bend", "low", "high"]
-    return {
+    found = {
         row["kind"]: Kind(
             kind=row["kind"], source=row["source"], **{name: _number(KINDS, row, name) for name in numbers}
         )
         for row in _rows(KINDS, "kind", "source", *numbers)
     }
+    lacking = {UNKNOWN, "Intel server", *(kind for _, kind in _PATTERNS)} - set(found)
+    if lacking:
+        msg = (
+            f"The table {KINDS} is damaged: it lacks {', '.join(sorted(lacking))}. Install ct_notebook again."
+        )
+        raise CtNotebookError(msg)
+    return found
 
 
 @cache
 def families() -> tuple[Family, ...]:
     """The table of families."""
-    return tuple(
+    found = tuple(
         Family(
             name=row["name"],
             vendor=row["vendor"],
@@ -470,6 +478,10 @@ def families() -> tuple[Family, ...]:
         )
         for row in _rows(FAMILIES, *FAMILY_COLUMNS)
     )
+    if found[-1].name != UNKNOWN:
+        msg = f"The table {FAMILIES} is damaged: it does not end with {UNKNOWN}. Install ct_notebook again."
+        raise CtNotebookError(msg)
+    return found
 
 
 @cache
@@ -483,19 +495,32 @@ def _rows(name: str, *columns: str) -> list[dict[str, str]]:
     except OSError as error:
         msg = f"The table {name} is missing ({error}): install ct_notebook again."
         raise CtNotebookError(msg) from error
-    rows = list(csv.DictReader(text.splitlines()))
+    except UnicodeDecodeError as error:
+        msg = f"The table {name} is damaged: it is no text. Install ct_notebook again."
+        raise CtNotebookError(msg) from error
+    try:
+        rows = list(csv.DictReader(text.splitlines()))
+    except csv.Error:
+        rows = []
     if not rows or not set(columns) <= set(rows[0]):
         msg = f"The table {name} is damaged: it lacks a column or all rows. Install ct_notebook again."
+        raise CtNotebookError(msg)
+    if not text.endswith("\n"):
+        # Its last row may look whole, and a CPU that is missing would be told as an unknown one.
+        msg = f"The table {name} is damaged: it has no end. Install ct_notebook again."
         raise CtNotebookError(msg)
     return rows
 
 
 def _number(table: str, row: dict[str, str], column: str) -> float:
     try:
-        return float(row[column])
+        number = float(row[column])
+        if not math.isfinite(number):
+            raise ValueError(number)  # noqa: TRY301 - told below like any other damage
     except (KeyError, TypeError, ValueError) as error:
         msg = f"The table {table} is damaged: {column} is {row.get(column)!r}. Install ct_notebook again."
         raise CtNotebookError(msg) from error
+    return number
 
 
 def _with_tdp(cpu: Cpu) -> Cpu | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -395,3 +396,35 @@ def test_a_damaged_or_missing_table_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cpu_model, "KINDS", cpu_model.FAMILIES)
     with pytest.raises(CtNotebookError, match=r"cpu_families\.csv is damaged"):
         kinds()
+
+
+@pytest.mark.parametrize("name", [cpu_model.KINDS, cpu_model.FAMILIES, cpu_model.TDPS])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[: raw.rindex(b"\n", 0, -1) + 5],  # cut within the last row
+        lambda raw: raw[: raw.rindex(b"\n", 0, -1)],  # cut at the end of the one before it
+        lambda raw: raw.replace(b"\n", b"\n\xff\xfe\x00", 1),
+        lambda raw: b"\x00" + raw,
+        lambda _: b"",
+        lambda raw: b"<html>" + raw,
+    ],
+)
+def test_a_table_that_is_cut_short_or_no_text_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    data = resources.files("ct_notebook.sensors") / "data"
+    (tmp_path / "data").mkdir()
+    for table in (cpu_model.KINDS, cpu_model.FAMILIES, cpu_model.TDPS):
+        raw = (data / table).read_bytes()
+        (tmp_path / "data" / table).write_bytes(damage(raw) if table == name else raw)
+    monkeypatch.setattr(resources, "files", lambda _: tmp_path)
+    caches = (kinds, families, cpu_model._tdps)
+    for cached in caches:
+        cached.cache_clear()
+    try:
+        with pytest.raises(CtNotebookError, match=f"The table {name} is damaged"):
+            [cached() for cached in caches]
+    finally:
+        for cached in caches:
+            cached.cache_clear()
