@@ -26,6 +26,11 @@ class Equivalent:
     what: str
     source: str
 
+    @property
+    def per(self) -> str:
+        """The unit, one of it: "month"."""
+        return self.unit.removesuffix("s")
+
     def text(self, emissions_g: float) -> str:
         """As much as some grams: "6.2 km by car"; "" below a hundredth of a unit."""
         amount = emissions_g / self.g_per_unit
@@ -70,6 +75,12 @@ EQUIVALENTS = (
     ),
 )
 """Figures that others publish, each with its source; none of them is exact to more than a digit."""
+
+
+def factors_text(emissions_g: float) -> str:
+    """The factors behind `equivalents_text`, each with its source and year; the car's at least."""
+    told = [each for each in EQUIVALENTS if each.text(emissions_g)] or EQUIVALENTS[:1]
+    return "; ".join(f"{each.g_per_unit:g} g per {each.per} {each.what} ({each.source})" for each in told)
 
 
 def equivalents_text(emissions_g: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ct_notebook.equivalents import equivalents_text
+from ct_notebook.equivalents import equivalents_text, factors_text
 from ct_notebook.errors import CtNotebookError
 from ct_notebook.log.format import one_line
 from ct_notebook.records import Run
@@ -54,6 +54,7 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
         yield "Energy", f"{energy_text(energy_j.value)} ({energy_range(energy_j)}), PUE included"
         like = equivalents_text(emissions_g.value)
         yield "Like", like or equivalent_text(emissions_g.value)
+        yield "Factors", factors_text(emissions_g.value)
     paused = f", {clock_text(run.paused_s)} paused and not counted" if run.paused_s >= 0.5 else ""
     yield "Time", clock_text(run.duration_s) + paused
     declared = "" if run.epochs_declared is None else f" of {run.epochs_declared}"

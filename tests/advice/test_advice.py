@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ct_notebook.advice import when, where
-from ct_notebook.equivalents import EQUIVALENTS, equivalents_text
+from ct_notebook.equivalents import EQUIVALENTS, equivalents_text, factors_text
 from ct_notebook.errors import SettingError
 from ct_notebook.forward import best_start
 from ct_notebook.intensity.ahead import mean_ahead, mean_over
@@ -328,3 +328,12 @@ def test_each_equivalent_has_a_source_with_a_year_and_the_factor_of_it() -> None
         "1.16 months of what a tree takes up; 0.02 flights from Paris to London, one passenger"
     )
     assert equivalents_text(0.0) == ""
+
+
+def test_what_is_told_of_equivalents_is_told_with_its_factor_source_and_year() -> None:
+    told = factors_text(1068.0)
+    assert all(f"{each.g_per_unit:g} g per " in told and each.source in told for each in EQUIVALENTS)
+    assert "917 g per month of what a tree takes up (Green Algorithms" in told
+    assert "50000 g per flight from Paris" in told
+    assert factors_text(0.001).startswith("106.8 g per km by car (average new passenger car in the EU")
+    assert ";" not in factors_text(0.001)

@@ -115,6 +115,9 @@ def test_the_table_says_what_the_run_says() -> None:
     )
     assert rows["Place"] == "Denmark, known by time zone Europe/Copenhagen"
     assert rows["PUE"] == "1.5 (a data centre)"
+    assert rows["Like"] == "0.01 h of streamed video"
+    factor = "36 g per h of streamed video (International Energy Agency, December 2020, for 2019)"
+    assert rows["Factors"] == factor
 
 
 def test_plain_text_begins_with_the_sentence() -> None:
