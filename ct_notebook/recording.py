@@ -38,6 +38,7 @@ from .records import (
     emissions_band,
     energy_band,
     mean_intensity,
+    partly_read,
 )
 from .sampler import Sampler
 from .sensors import discover
@@ -61,9 +62,6 @@ LOG_S = 0.25
 
 WORTH_WAITING = 0.1
 """A better time is named if it would save more than this share."""
-
-COVERED = 0.98
-"""A device that was read for less of the time than this is told about below the consumption."""
 
 INTERVAL_CAP_S = 30.0
 """Sensors are read at least this often: a RAPL counter of 65 kJ wraps after two minutes at 500 W."""
@@ -691,7 +689,9 @@ class Recording:
             self._say_consumption("Actual", count, duration_s, energy_j, used_g)
             self._say_parts()
             self._say_coverage(counted)
-            self._say_how_far_off(len(counted), duration_s, energy_j)
+            read = {device for epoch in counted for device in epoch.energy_j}
+            is_whole = read.isdisjoint(partly_read(self._base.devices, counted))
+            self._say_how_far_off(len(counted), duration_s, energy_j if is_whole else None)
         elif self._base.devices:
             self.say("Nothing could be read from the devices that were found, so there is no figure.")
         self._said_actual = True
@@ -737,26 +737,30 @@ class Recording:
         if found.saving_g > WORTH_WAITING * found.starts[0].emissions_g:
             self.say(f"For the next such run: {found.sentence()} (%carbontrack when)")
 
-    def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float) -> None:
-        """What had been predicted against what was used, one line; nothing if other epochs were predicted."""
+    def _say_how_far_off(self, epochs: int, duration_s: float, energy_j: float | None) -> None:
+        """What had been predicted against what was used, one line; nothing if other epochs were predicted.
+
+        The energy is None if some of it was not read: then nothing tells how far off its prediction was.
+        """
         made = self.prediction
         if made is None or made.epochs != epochs or made.made_after >= epochs:
             return
         parts = []
         for what, band, used in (("energy", made.energy_j, energy_j), ("time", made.duration_s, duration_s)):
-            if band is not None and used > 0:
+            if band is not None and used is None:
+                parts.append(f"{what} cannot be judged, since some of it was not read")
+            elif band is not None and used is not None and used > 0:
                 held = "within" if band.low <= used <= band.high else "outside"
                 parts.append(f"{what} {band.value / used - 1:+.1%}, {held} its 80 % interval")
         self.say(f"The prediction made after {made.made_after} epoch(s) was off by: {'; '.join(parts)}.")
 
     def _say_coverage(self, epochs: list[Epoch]) -> None:
         """Which devices the figures hold only in part."""
-        duration_s = sum(epoch.duration_s for epoch in epochs)
+        shares = partly_read(self._base.devices, epochs)
         for device in self._base.devices:
-            covered_s = sum(epoch.covered_s.get(device.key, 0.0) for epoch in epochs)
-            if covered_s < COVERED * duration_s:
+            if device.key in shares:
                 self.tell(
-                    f"{device.name} ({device.key}) was read for {covered_s / duration_s:.0%} of the time "
+                    f"{device.name} ({device.key}) was read for {shares[device.key]:.0%} of the time "
                     "only; the figures hold no more of it than that."
                 )
 

@@ -236,6 +236,19 @@ class Estimate:
     method: str
 
 
+COVERED = 0.98
+"""A device that was read for less of the time than this is told about beside the figures."""
+
+
+def partly_read(devices: Sequence[Device], epochs: Sequence[Epoch]) -> dict[str, float]:
+    """Device key to the share of the epochs' time for which it was read, of those below `COVERED`."""
+    duration_s = sum(epoch.duration_s for epoch in epochs)
+    covered_s = {
+        device.key: sum(epoch.covered_s.get(device.key, 0.0) for epoch in epochs) for device in devices
+    }
+    return {key: each_s / duration_s for key, each_s in covered_s.items() if each_s < COVERED * duration_s}
+
+
 def energy_band(devices: Sequence[Device], by_device_j: Mapping[str, float]) -> Band | None:
     """Joules of all devices with their interval; None if none was read.
 
@@ -486,6 +499,11 @@ class Run:
             + (between_s if key in self.outside_j else 0.0)
             for key in self.energy_by_device_j
         }
+
+    @property
+    def partly_read(self) -> dict[str, float]:
+        """Device key to the share of the epochs' time for which it was read, of those below `COVERED`."""
+        return partly_read(self.devices, self.epochs)
 
     @property
     def idle_j(self) -> dict[str, float]:

@@ -176,6 +176,7 @@ def statement(runs: Sequence[Run], version: str) -> Statement:
     if len(measured) < len(with_energy):
         count = len(with_energy) - len(measured)
         notes.append(f"Of {count} runs the carbon intensity is not known; only their time is in this.")
+    notes += _gaps(measured)
     intensity = _each(_grid(run.intensity, unit="") for run in measured)
     cells = (
         str(len(runs)),
@@ -189,6 +190,21 @@ def statement(runs: Sequence[Run], version: str) -> Statement:
         methods,
     )
     return Statement(sentence, cells, version, max(run.started_at.year for run in runs), tuple(notes))
+
+
+def _gaps(runs: Sequence[Run]) -> list[str]:
+    """What of the hardware the figures hold only in part."""
+    rest = "; the figures hold no more of it than that."
+    if len(runs) == 1:
+        shares = runs[0].partly_read
+        return [
+            f"{one_line(device.name, 60)} was read for {shares[device.key]:.0%} of the time only{rest}"
+            for device in runs[0].devices
+            if device.key in shares
+        ]
+    count = sum(bool(run.partly_read) for run in runs)
+    of = f"In {count} of {len(runs)} runs a device was read for a part of the time only{rest}"
+    return [of] if count else []
 
 
 _METHOD = {

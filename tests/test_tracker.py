@@ -774,6 +774,8 @@ def test_a_lost_device_is_told_where_the_user_looks(
     text = capsys.readouterr().out
     assert text.count("could not be read: OSError: GPU is lost") == 1
     assert "% of the time only" in text
+    # What was lost is no fault of the prediction.
+    assert "was off by: energy cannot be judged, since some of it was not read; time " in text
 
 
 def test_a_device_that_was_never_read_has_no_figure(

@@ -116,6 +116,11 @@ def ours_of(run: Run) -> Result:
     """Our own figures in the form of a result: energy with PUE."""
     energy_j, emissions_g = run.energy_j, run.emissions_g
     intensity = run.intensity
+    gaps = [
+        f"{device.name} was read for {run.partly_read[device.key]:.0%} of the time only: ours holds no more."
+        for device in run.devices
+        if device.key in run.partly_read
+    ]
     known = ", ".join(
         part for part in (intensity.place, intensity.time, intensity.kind, intensity.source) if part
     )
@@ -132,5 +137,5 @@ def ours_of(run: Run) -> Result:
         pue=run.pue.value,
         counts="GPU, CPU and RAM that this run could use, idle power included",
         leaves_out="the rest of the computer: disks, network, fans, power supply",
-        why="" if energy_j is not None else "Nothing could be measured.",
+        why=" ".join(gaps) if energy_j is not None else "Nothing could be measured.",
     )

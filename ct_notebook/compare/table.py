@@ -75,7 +75,8 @@ def text(ours: Result, results: Sequence[Result], duration_s: float) -> str:
         )
         lines.append(f"  {first}  {'  '.join(figures)}".rstrip())
     lines.append("")
-    lines += [line for result in results for line in _entry(result.tool, result.why, 2 + widths[0] + 2)]
+    told_why = [result for result in (ours, *results) if result.why or result is not ours]
+    lines += [line for result in told_why for line in _entry(result.tool, result.why, 2 + widths[0] + 2)]
     lines += ["", "details() tells what each counts and leaves out, and its constants with their sources."]
     return "\n".join(lines)
 

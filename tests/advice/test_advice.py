@@ -290,6 +290,24 @@ def test_runs_without_figures_are_told_and_none_is_refused() -> None:
         statement([empty], "1")
 
 
+def half_read() -> Run:
+    """A run whose GPU was lost half-way."""
+    whole = run_of()
+    epoch = dataclasses.replace(whole.epochs[0], covered_s=MappingProxyType({"gpu:a": 1800.0}))
+    return dataclasses.replace(whole, epochs=(epoch,))
+
+
+def test_what_was_read_for_a_part_of_the_time_is_told_as_that() -> None:
+    (note,) = statement([half_read()], "1").notes
+    assert note == "Tesla T4 was read for 50% of the time only; the figures hold no more of it than that."
+    (note,) = statement([run_of(), half_read(), run_of()], "1").notes
+    assert note.startswith("In 1 of 3 runs a device was read for a part of the time only; ")
+    compared = half_read().compare()
+    assert "Tesla T4 was read for 50% of the time only" in compared.table()
+    assert "Tesla T4 was read for 50% of the time only" in compared._repr_html_()
+    assert "of the time only" not in run_of().compare().table() + repr(statement([run_of()], "1"))
+
+
 def test_a_run_whose_carbon_intensity_is_not_known_is_left_out_and_told() -> None:
     unknown = run_of(intensity=Intensity(math.nan, None, "Unknown", "not in the log", "", ""))
     told = statement([run_of(), unknown], "1")
