@@ -37,6 +37,36 @@ EARLIEST_YEAR = 2000
 """A row beyond these is damage."""
 
 ALIASES = {"UK": "GB", "EL": "GR"}
+
+OTHER_NAMES = {
+    "america": "US",
+    "britain": "GB",
+    "burma": "MM",
+    "czech republic": "CZ",
+    "côte d'ivoire": "CI",
+    "dr congo": "CD",
+    "england": "GB",
+    "great britain": "GB",
+    "holland": "NL",
+    "ivory coast": "CI",
+    "macau": "MO",
+    "republic of ireland": "IE",
+    "republic of korea": "KR",
+    "russian federation": "RU",
+    "scotland": "GB",
+    "swaziland": "SZ",
+    "the netherlands": "NL",
+    "turkiye": "TR",
+    "türkiye": "TR",
+    "u.k.": "GB",
+    "u.s.": "US",
+    "u.s.a.": "US",
+    "uae": "AE",
+    "united states of america": "US",
+    "viet nam": "VN",
+    "wales": "GB",
+}
+"""Countries by names that people use beside those of the table, in small letters."""
 """Codes that people use and the standard does not."""
 
 PROVIDERS = {
@@ -302,7 +332,7 @@ def country_code(text: str) -> str:
     code = ALIASES.get(wanted.upper(), wanted.upper())
     if code and code in countries:
         return code
-    names = {}
+    names = {name: iso2 for name, iso2 in OTHER_NAMES.items() if iso2 in countries}
     for row in countries.values():
         if row.iso2:
             names[row.name.casefold()] = row.iso2

@@ -40,6 +40,9 @@ FAMILY_COLUMNS = (
 
 UNKNOWN = "unknown"
 
+APPLE = 0x61
+"""The implementer of an Arm CPU by which Apple's are known, also where they have no name."""
+
 BASE_MHZ = {"server": 2400.0, "desktop": 3600.0, "laptop": 2200.0}
 """Base clock where the CPU tells none: about the middle of the CPUs that were measured."""
 
@@ -277,7 +280,7 @@ def identify(cpuinfo: str, *, tdp_w: float | None = None, threads: int | None = 
     first = blocks[0] if blocks else {}
     brand = _brand(first.get("model name", ""))
     vendor, family, model = _number_of(first)
-    if not brand and first.get("CPU implementer") == "0x61":
+    if not brand and _int(first.get("CPU implementer"), 16) == APPLE:
         brand = "Apple silicon"
     listed = [block for block in blocks if "processor" in block]
     count = max(1, len(listed) or threads or 1)
@@ -578,8 +581,9 @@ def _by_thread(cpu: Cpu) -> Cpu:
 
 def _number_of(fields: dict[str, str]) -> tuple[str, int, int]:
     """Vendor, family and model. Arm's have an implementer and a part instead of a family and a model."""
-    if fields.get("CPU implementer") == "0x41":
-        return "ARM", 0x41, _int(fields.get("CPU part"), 16)
+    maker = _int(fields.get("CPU implementer"), 16)
+    if maker >= 0 and maker != APPLE:
+        return "ARM", maker, _int(fields.get("CPU part"), 16)
     return fields.get("vendor_id", ""), _int(fields.get("cpu family")), _int(fields.get("model"))
 
 

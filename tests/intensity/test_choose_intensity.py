@@ -52,8 +52,33 @@ def test_the_table_has_the_figures_of_its_source(
     assert found.low < 1 < found.high
 
 
-def test_uk_is_understood(tmp_path: Path) -> None:
-    assert choose(tmp_path, country="UK").zone == "GB"
+@pytest.mark.parametrize(
+    ("name", "zone"),
+    [
+        ("UK", "GB"),
+        ("Great Britain", "GB"),
+        ("england", "GB"),
+        ("Czech Republic", "CZ"),
+        ("The Netherlands", "NL"),
+        ("Türkiye", "TR"),
+        ("Côte d'Ivoire", "CI"),
+        ("United States of America", "US"),
+        ("UAE", "AE"),
+    ],
+)
+def test_names_that_people_use_are_understood(tmp_path: Path, name: str, zone: str) -> None:
+    assert choose(tmp_path, country=name).zone == zone
+
+
+def test_every_other_name_is_of_a_country_of_the_table_and_none_of_its_names() -> None:
+    rows = table._countries()
+    assert all(iso2 in rows and name == name.casefold() for name, iso2 in table.OTHER_NAMES.items())
+    assert not {row.name.casefold() for row in rows.values()} & set(table.OTHER_NAMES)
+
+
+def test_a_slip_in_a_name_that_people_use_is_told_too(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"did you mean United Kingdom \(GB\)"):
+        choose(tmp_path, country="Great Britan")
 
 
 def test_the_users_own_figure_wins_and_is_called_that(tmp_path: Path) -> None:

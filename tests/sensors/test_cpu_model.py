@@ -330,6 +330,9 @@ def test_an_arm_cpu_is_told_by_its_part() -> None:
     assert all_busy(arm("0x41", "0xd08")) < all_busy(graviton2)
     assert arm("0x61", "0x023").brand == "Apple silicon"
     assert idle(arm("0x61", "0x023")) == pytest.approx(6.4)
+    assert all_busy(arm("0x6d", "0xd49")) == all_busy(arm("0x41", "0xd49"))
+    assert all_busy(arm("0xc0", "0xac3")) == pytest.approx(64 * 2.0)
+    assert all_busy(arm("0x48", "0xd01")) == pytest.approx(64 * 2.8)
     assert all_busy(arm("0x41", "strange")) == all_busy(arm("0x99", "0x1")) == pytest.approx(64 * 4.5)
 
 
