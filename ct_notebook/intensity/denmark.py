@@ -126,14 +126,19 @@ class Denmark:
         return rows_of(self.name, found, "records")
 
     def _by_time(self, rows: list[Any]) -> dict[float, list[float]]:
-        """Figures of the areas asked for, by time; those that have not come yet are left out."""
-        found: dict[float, list[float]] = {}
-        for row in rows:
-            if part_of(self.name, row, "PriceArea") not in self._areas:
-                msg = f"{self.name}: the answer is of another price area than asked for, and is not used."
-                raise SourceError(msg)
+        """Figures of the areas asked for, by time; those that have not come yet are left out.
+
+        A time with a figure of one area only counts if there is none with both: half of a country is not it.
+        """
+        found: dict[float, dict[str, float]] = {}
+        ours = [row for row in rows if part_of(self.name, row, "PriceArea") in self._areas]
+        if rows and not ours:
+            msg = f"{self.name}: the answer is of another price area than asked for, and is not used."
+            raise SourceError(msg)
+        for row in ours:
             at_s = time_of(self.name, part_of(self.name, row, "Minutes5UTC"), is_utc=True)
             value = part_of(self.name, row, "CO2Emission")
             if value is not None:
-                found.setdefault(at_s, []).append(figure_of(self.name, value))
-        return found
+                found.setdefault(at_s, {})[row["PriceArea"]] = figure_of(self.name, value)
+        whole = {at_s: each for at_s, each in found.items() if len(each) == len(self._areas)}
+        return {at_s: list(each.values()) for at_s, each in (whole or found).items()}

@@ -480,6 +480,22 @@ def test_denmark_without_a_price_area_is_the_mean_of_both_and_as_wide_as_both(se
     assert now.g_per_kwh * now.high > 100
 
 
+def test_half_of_denmark_is_not_denmark_if_there_is_a_time_with_both(server: WebServer) -> None:
+    rows = five_minutes(
+        ("12:10", "DK1", 50), ("12:10", "DK2", None), ("12:05", "DK1", 50), ("12:05", "DK2", 90)
+    )
+    server.pages = {"/dataset/CO2Emis": as_json(rows), "/dataset/CO2EmisProg": as_json(rows)}
+    found = look(Denmark(base_url=server.url))
+    assert (found.now.g_per_kwh, found.now.time) == (70, "2026-03-01T12:05Z")
+    server.pages["/dataset/CO2Emis"] = as_json(five_minutes(("12:10", "DK1", 50)))
+    assert look(Denmark(base_url=server.url)).now.g_per_kwh == 50
+
+
+def test_rows_of_other_price_areas_are_passed_over(server: WebServer) -> None:
+    server.pages["/dataset/CO2Emis"] = as_json(five_minutes(("12:05", "DK1", 50), ("12:05", "DK2", 90)))
+    assert look(Denmark("DK2", base_url=server.url)).now.g_per_kwh == 90
+
+
 def test_denmark_looks_ahead(server: WebServer) -> None:
     server.pages = {
         "/dataset/CO2Emis": as_json(five_minutes(("12:05", "DK1", 50))),
