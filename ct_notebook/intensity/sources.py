@@ -192,6 +192,10 @@ class Here:
         region = cloud_region(self.ask, self.environ, self.root)
         if region is not None:
             return region
+        # Lambda and SageMaker have no such server, but a variable; the table goes by it as well.
+        place = find_place(self.environ, self.root)
+        if place is not None:
+            return place
         if self.may_locate_by_ip:
             return locate_by_ip(get)
         msg = f"{self.name}: nothing tells it; set country, zone or region."

@@ -181,6 +181,16 @@ class Pages:
         )
 
 
+def test_where_no_metadata_answer_the_variable_by_which_the_table_goes_counts(
+    server: WebServer, tmp_path: Path
+) -> None:
+    environ = {"AWS_EXECUTION_ENV": "AWS_Lambda_python3.12", "AWS_REGION": "eu-central-1"}
+    source = source_of(tmp_path, environ=environ)
+    now = source.outlook(live_get, NOW_S).now
+    assert server.requests, "its metadata server is asked first"
+    assert (now.zone, now.how) == ("DE", "environment, AWS region eu-central-1")
+
+
 def test_a_live_figure_of_the_region_is_preferred_and_the_tables_stands_in(
     server: WebServer, tmp_path: Path
 ) -> None:
