@@ -649,6 +649,10 @@ class Recording:
                 f"No component can be measured (components={self._settings.components}). Training runs all "
                 f"the same, without figures. {whys}".rstrip()
             )
+            if self._settings.max_co2 is not None or self._settings.max_kwh is not None:
+                self.tell(
+                    "Budget: without figures no limit of CO2eq or energy can be kept, only one of time."
+                )
         for finding in self.findings:
             if finding.found and not finding.readable and finding.remedy:
                 text = f"{finding.sensor}: {finding.why.rstrip('.')}. To measure it: {finding.remedy}"

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -417,6 +418,19 @@ def test_a_sensor_that_fails_in_mid_run_is_reported_and_the_run_goes_on(
     assert any("could not be read: OSError: GPU is lost" in note for note in run.notes)
     (errors,) = tmp_path.glob("*_err.log")
     assert errors.read_text("utf-8").count("GPU is lost") == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"), [({"max_co2": "1g", "max_kwh": 1}, 1), ({"max_kwh": 1}, 1), ({"max_time": "1h"}, 0)]
+)
+def test_a_budget_of_what_nothing_measures_is_said_to_be_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limits: dict[str, Any], count: int
+) -> None:
+    monkeypatch.setattr("ct_notebook.recording.discover", lambda **_: Discovery((), ()))
+    tracker = CarbonTracker(2, on_exceed="stop", **limits)
+    train(tracker, 2)
+    text = capsys.readouterr().out
+    assert text.count("Budget: without figures no limit of CO2eq or energy can be kept") == count
 
 
 def test_a_machine_without_sensors_gets_one_message_and_trains(
