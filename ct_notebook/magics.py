@@ -17,6 +17,7 @@ import shutil
 import sys
 import textwrap
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -577,7 +578,7 @@ class Notebook:
                 return None
             return _told_in_one_line("statement", lambda: statement([run], __version__))
         from .log.reader import read_runs  # noqa: PLC0415 - few sessions ask
-        from .parser import print_aggregate  # noqa: PLC0415 - same
+        from .parser import LogWarning, print_aggregate  # noqa: PLC0415 - same
 
         folder = os.path.expanduser(unquoted(" ".join(words)))  # noqa: PTH111 - "~nobody" stays as it is
         runs, problems = _told_in_one_line("statement", lambda: read_runs(folder))
@@ -585,7 +586,9 @@ class Notebook:
             msg = f"%{MAGIC} statement: there are no logs in {folder}{_folders_of_logs(folder)}."
             raise UsageError(msg)
         told = _told_in_one_line("statement", lambda: statement(runs, __version__))
-        print_aggregate(folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)  # the line below tells them
+            print_aggregate(folder)
         if problems:
             self._print(f"ct_notebook: {len(problems)} faults in these logs, the first: {problems[0]}")
         return told

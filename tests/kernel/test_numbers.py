@@ -202,6 +202,22 @@ def test_commands_tell_of_the_run(kernel: Kernel, tmp_path: Path) -> None:
     of_folder = kernel.run(f"%carbontrack statement {tmp_path}")
     assert "Training used" in of_folder.stdout
     assert "Training for 10 epochs on X took" in of_folder.results[0]
+    assert of_folder.stderr == ""
+    theirs = tmp_path / "1.2_2026-11-30T231331Z_carbontracker.log"
+    at = "2026-11-30 23:13:31 -"
+    theirs.write_text(
+        f"{at} carbontracker version 2.4.7\n{at} The following components were found: GPU with device(s) A.\n"
+        f"{at} Epoch 1:\n{at} Duration: 0:00:02.00\n{at} Average power usage (W) for gpu: 70.0\n"
+        f"{at} Epoch 2:\n{at} Duration: 0:00:02.00\n{at} Average power usage (W) for gpu: 0.0\n"
+    )
+    theirs.with_name("1.2_2026-11-30T231331Z_carbontracker_output.log").write_text(
+        f"{at} CarbonTracker: \nActual consumption for 2 epoch(s):\n\tTime:\t0:00:04\n"
+        "\tEnergy:\t0.000094805240 kWh\n\tCO2eq:\t0.042188331763 g\n\tThis is equivalent to:\n"
+        "\t0.000395021833 km travelled by car\n"
+    )
+    faulty = kernel.run(f"%carbontrack statement {tmp_path}")
+    assert "faults in these logs, the first: " in faulty.stdout
+    assert faulty.stderr == ""
     (tmp_path / "a").mkdir()
     for path in tmp_path.glob("*.log"):
         path.rename(tmp_path / "a" / path.name)
