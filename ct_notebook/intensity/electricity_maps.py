@@ -36,6 +36,9 @@ ESTIMATED_OFF = 0.13
 """How far off an estimated figure is taken to be: forecasts by models of the German grid miss by 8 % in the
 mean, and 80 % of normal errors lie within 1.6 times that."""
 
+NOT_THERE = frozenset({404, 410})
+"""What a version answers that has no such page, or no longer."""
+
 SLOT_S = 3600.0
 """Forecasts are hourly where no other granularity is asked for."""
 
@@ -127,7 +130,7 @@ class ElectricityMaps:
         for version in versions:
             url = f"{self.base_url}/{version}/carbon-intensity/{what}"
             answer = get(url, params=params, headers={"auth-token": self.key})
-            if answer.status != 404:
+            if answer.status not in NOT_THERE:
                 break
         return version, answer
 
@@ -152,8 +155,8 @@ class ElectricityMaps:
     ) -> tuple[tuple[tuple[float, float], ...], tuple[str, ...]]:
         """The forecast and what went wrong with it. A plan without one is nothing wrong."""
         try:
-            _, answer = self._ask(get, "forecast", (version,))
-            if answer.status in {401, 403, 404}:
+            _, answer = self._ask(get, "forecast", VERSIONS[VERSIONS.index(version) :])
+            if answer.status in {401, 403, *NOT_THERE}:
                 return (), ()
             found = answer_of(self.name, answer)
             if isinstance(found, Mapping) and found.get("zone", zone) != zone:
@@ -164,6 +167,7 @@ class ElectricityMaps:
                     figure_of(self.name, part_of(self.name, slot, "carbonIntensity")),
                 )
                 for slot in rows_of(self.name, found, "forecast")
+                if part_of(self.name, slot, "carbonIntensity") is not None
             ]
         except SourceError as error:
             return (), (f"{error} Only its forecast is missing.",)

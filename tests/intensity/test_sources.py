@@ -290,6 +290,22 @@ def test_the_older_version_is_asked_where_the_newer_is_not_there(server: WebServ
     assert [figure for _, figure in found.ahead] == [300, 200]
 
 
+@pytest.mark.parametrize("status", [404, 410])
+def test_each_page_is_asked_of_the_older_version_where_the_newer_has_none(
+    server: WebServer, status: int
+) -> None:
+    server.pages = {
+        LATEST: text("", status),
+        "/v3/carbon-intensity/latest": as_json(GOOD),
+        "/v3/carbon-intensity/forecast": as_json(hours(300, None, 200)),
+    }
+    source = ElectricityMaps(KEY, "DE", base_url=server.url)
+    noon_s = NOW_S - 600
+    assert look(source).ahead == ((noon_s, 300), (noon_s + 7200, 200)), "an hour without figure is a gap"
+    server.pages |= {LATEST: as_json(GOOD), FORECAST: text("", status)}
+    assert look(source).ahead == ((noon_s, 300), (noon_s + 7200, 200))
+
+
 def test_the_forecast_begins_with_the_hour_that_is_now(server: WebServer) -> None:
     answer = hours(300, 200, 100)
     answer["forecast"].append({"carbonIntensity": 9, "datetime": "2026-03-01T11:00:00.000Z"})
