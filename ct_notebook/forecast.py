@@ -189,6 +189,14 @@ def with_intensity_ahead(estimate: Estimate, used_j: float, used_g: float, ahead
     return dataclasses.replace(estimate, emissions_g=emissions_g)
 
 
+def with_emissions_times(estimate: Estimate, factor: float) -> Estimate:
+    """The same estimate at another carbon intensity throughout."""
+    emissions_g = estimate.emissions_g
+    return dataclasses.replace(
+        estimate, emissions_g=None if emissions_g is None else emissions_g.times(factor)
+    )
+
+
 class Spent(NamedTuple):
     """What a run has used up to now of something: in its complete epochs, in the one under way, elsewhere."""
 

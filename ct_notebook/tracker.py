@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from .account import Mark
 from .budget import Budget
@@ -231,6 +231,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         """True once the user chose to stop: the loop is to end."""
         self.marked_by_hand = False
         """True once the user's own code marked an epoch."""
+        self.announced = settings.epochs is not None
+        """Whether the user said how many epochs there will be, and no loop or framework did."""
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -421,6 +423,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         """
         if count is not None and self._settings.epochs is None:
             self.declare(check_epochs(count))
+            self.announced = True
         total = self._settings.epochs if count is None else count
         self.marked_by_hand = True
         try:
@@ -570,6 +573,11 @@ class CarbonTracker(contextlib.ContextDecorator):
         """The number of epochs that have ended."""
         return self._index - self._open
 
+    @property
+    def open_epoch(self) -> Literal["", "watched", "by hand"]:
+        """Whether an epoch is under way, and who opened it: a loop that is watched, or a mark."""
+        return "" if not self._open else "by hand" if self._open_by_hand else "watched"
+
     def __repr__(self) -> str:
         if self._recording is None:
             return f"<CarbonTracker of {self._settings.epochs} epochs, not started>"
@@ -598,6 +606,8 @@ class CarbonTracker(contextlib.ContextDecorator):
                 told = "" if self._budget is None else self._judge(self._budget, recording)
                 if not self.should_stop:
                     self._confirm(recording, told)
+        if ends_here and self._budget is not None and not self.should_stop:
+            self._hold_to_budget(self._budget, recording)  # nothing after this epoch will
         # Where a sensor is slow, the next epoch's end tries again.
         self._due = index + 1 if predicts and recording.prediction is None else self._next_due()
         if ends_here or (self.should_stop and not self._whole):
@@ -633,7 +643,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         from .budget import judge  # noqa: PLC0415 - few runs have one
 
         settings, began_s = self._settings, self._clock()
-        if began_s < self._judge_from_s and self._index != settings.epochs:
+        if began_s < self._judge_from_s and self._index not in {settings.epochs, self._ends_after}:
             return ""
         recording.settle(began_s, SETTLE_S)
         used, one_more, expected = recording.against_budget()
