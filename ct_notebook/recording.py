@@ -227,7 +227,7 @@ class Recording:
             self._feed.close()
         self.say_actual()
         self.tell_news()
-        if self._account.read_now():
+        if self._account.read_now() or self._account.so_far()[0]:
             self._say_charged()
             self._say_when()
         self.say(texts.FINISHED_TEXT)
@@ -518,6 +518,7 @@ class Recording:
             Spent(account.complete_s, open_s, max(0.0, elapsed_s - account.complete_s - open_s)),
             Spent(account.complete_j, open_j, max(0.0, used_j - account.complete_j - open_j)),
             self._g_per_j,
+            first_s=None if self._pace is None else self._pace.epoch_s,
         )
 
     def against_budget(self) -> tuple[Used, Used | None, Expected | None]:

@@ -1054,3 +1054,43 @@ def test_a_budget_holds_for_all_epochs_even_if_only_the_first_is_measured(
     assert "expected for the whole run, 1 s allowed" in told[0]
     assert not tracker.active
     assert tracker.should_stop is (on_exceed == "stop")
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_validation_after_the_steps_of_the_first_epoch_is_expected_of_all() -> None:
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    for source, steps in (("training", 20), ("validation", 40)):
+        for done in range(1, steps + 1):
+            time.sleep(0.02)
+            tracker.step(done, steps, source)
+    found = recording.moment().estimate
+    tracker.epoch_end()
+    tracker.stop()
+    assert found is not None
+    assert found.made_after == 0
+    assert found.duration_s.value == pytest.approx(10 * tracker.run.epochs[0].duration_s, rel=0.2)
+
+
+def test_grams_of_a_device_that_was_lost_are_told_with_their_intensity(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = CarbonTracker(2, 0, monitor_epochs=-1, update_interval=0.05, carbon_intensity=123, pue=1.0)
+
+    def fall() -> None:
+        msg = "fell off the bus"
+        raise OSError(msg)
+
+    for epoch in tracker.epochs():
+        time.sleep(0.2)
+        if epoch == 1:
+            sensor.before_read = fall
+    out = capsys.readouterr().out
+    assert "fell off the bus" in out
+    assert "CO2eq:" in out
+    assert "CO2eq is told at 123 gCO2eq/kWh" in out
