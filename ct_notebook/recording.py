@@ -140,6 +140,7 @@ class Recording:
         self._given = intensity
         self._intensities = [intensity]
         self._steps: StepsOf | None = None
+        self._steps_since_s = 0.0  # unix seconds
         self._on_hold = self._has_whole = False
         self._pace: Pace | None = None
         self._within: Estimate | None = None  # of the first epoch's steps
@@ -265,7 +266,7 @@ class Recording:
             if self._on_hold:
                 steps.turn(at_s)
             with self._lock:
-                self._steps, self._pace = steps, None
+                self._steps, self._steps_since_s, self._pace = steps, time.time(), None
                 self._within = self._newest = None
 
     def step(self, at_s: float, source: str, done: int, steps: int | None) -> None:
@@ -321,7 +322,7 @@ class Recording:
         """While the first epoch runs: look at progress bars, and foretell the run from its steps."""
         if self._steps is None or self._complete:
             return
-        for source, done, steps in steps_of_bars(self._settings.epochs, self._clock() - self._steps.began_s):
+        for source, done, steps in steps_of_bars(self._settings.epochs, self._steps_since_s):
             self._steps.mark(at_s, source, done, steps)
         pace = self._steps.pace()
         if pace is None or self._settings.epochs is None or pace == self._pace:

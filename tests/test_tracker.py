@@ -1094,3 +1094,26 @@ def test_grams_of_a_device_that_was_lost_are_told_with_their_intensity(
     assert "fell off the bus" in out
     assert "CO2eq:" in out
     assert "CO2eq is told at 123 gCO2eq/kWh" in out
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_bar_counts_for_the_epoch_if_it_began_or_was_reset_in_it() -> None:
+    tqdm = pytest.importorskip("tqdm").tqdm
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    with tqdm(total=60, file=io.StringIO()) as epoch, tqdm(total=600, file=io.StringIO()) as whole:
+        tracker.epoch_start()
+        epoch.reset()
+        for _ in range(60):
+            time.sleep(0.01)
+            epoch.update()
+            whole.update()
+        found = recording.moment().estimate
+    tracker.epoch_end()
+    tracker.stop()
+    assert found is not None
+    assert "of 60 steps of the first epoch" in found.method

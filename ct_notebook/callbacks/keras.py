@@ -20,7 +20,7 @@ class CarbonTrackerCallback(keras.callbacks.Callback):
     ----------
     tracker
         None for the tracker of the cell or block in which `fit` runs. Outside of those, one that measures
-        until `fit` is over.
+        until `fit` is over. Within an epoch that you mark yourself, `fit` is part of that.
     """
 
     def __init__(self, tracker: CarbonTracker | None = None) -> None:

@@ -21,7 +21,7 @@ class CarbonTrackerCallback(TrainerCallback):
     ----------
     tracker
         None for the tracker of the cell or block in which `train` runs. Outside of those, one that measures
-        until `train` is over.
+        until `train` is over. Within an epoch that you mark yourself, `train` is part of that.
     """
 
     def __init__(self, tracker: CarbonTracker | None = None) -> None:
