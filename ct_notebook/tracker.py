@@ -622,7 +622,7 @@ class CarbonTracker(contextlib.ContextDecorator):
     def _next_due(self) -> int | None:
         """The next epoch at whose end something is due."""
         ahead = (self._settings.predict_after, self._ends_after)
-        return min((n for n in ahead if n is not None and n > self._index), default=None)
+        return min((n for n in ahead if n is not None and n > self.epochs_seen), default=None)
 
     def _hold_to_budget(self, budget: Budget, recording: Recording) -> None:
         """At the end of an epoch: stop, ask or warn if the run exceeds its budget or will."""

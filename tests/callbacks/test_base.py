@@ -126,6 +126,8 @@ def test_a_training_in_each_turn_of_a_loop_has_epochs_of_its_own_unless_the_turn
         assert folds.epochs_declared == 6
         train(Marks(None), 3)
     assert (folds.epochs_declared, len(folds.run.epochs)) == (6, 6)
+    assert folds.run.prediction is not None
+    assert (folds.run.prediction.made_after, folds.run.prediction.epochs) == (1, 6)
     with tracker(2) as announced:
         for _ in range(2):
             announced.begin_epoch()
