@@ -217,7 +217,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._recording: Recording | None = None
         self._front: Front | None = None
         self._finalizer: weakref.finalize[..., CarbonTracker] | None = None
-        self._index = 0
+        self._index = self._cuts = 0
         self._open = False
         self._open_by_hand = False
         self._left_s: float | None = None
@@ -401,13 +401,17 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording.tell_news()
         if self._front is not None:
             self._attend(self._front, now_s)
-        if self._due is not None and self._index >= self._due:
+        if self._due is not None and self._begun >= self._due:
             self._reach(recording, now_s)
         if self._budget is not None and not self._over and not self.should_stop:
             self._hold_to_budget(self._budget, recording)
 
     def cut_epoch(self) -> None:
-        """End the epoch that is open, if one is, as one that was cut short. Never raises."""
+        """End the epoch that is open, if one is, as one that was cut short. Never raises.
+
+        It is none of those that were announced: a training that goes on begins it anew.
+        """
+        self._cuts += self._open and self.active
         self._cut(Mark.EPOCH_CUT)
 
     def epochs(self, count: int | None = None) -> Iterator[int]:
@@ -570,8 +574,12 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     @property
     def epochs_seen(self) -> int:
-        """The number of epochs that have ended."""
-        return self._index - self._open
+        """The number of epochs that have ended, without those that were cut short while the run goes on."""
+        return self._begun - self._open
+
+    @property
+    def _begun(self) -> int:
+        return self._index - self._cuts
 
     @property
     def open_epoch(self) -> Literal["", "watched", "by hand"]:
@@ -588,7 +596,7 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     def _reach(self, recording: Recording, now_s: float) -> None:
         """An epoch ended after which a prediction, a question or the end is due."""
-        settings, index = self._settings, self._index
+        settings, index = self._settings, self._begun
         ends_here = index == self._ends_after
         asked_for = settings.predict_after
         predicts = asked_for is not None and index >= asked_for and recording.prediction is None
@@ -643,16 +651,16 @@ class CarbonTracker(contextlib.ContextDecorator):
         from .budget import judge  # noqa: PLC0415 - few runs have one
 
         settings, began_s = self._settings, self._clock()
-        if began_s < self._judge_from_s and self._index not in {settings.epochs, self._ends_after}:
+        if began_s < self._judge_from_s and self._begun not in {settings.epochs, self._ends_after}:
             return ""
         recording.settle(began_s, SETTLE_S)
         used, one_more, expected = recording.against_budget()
         now_s = self._clock()
         self._judge_from_s = now_s + min(JUDGE_S, (now_s - began_s) / JUDGE_SHARE)
         asked_for = settings.predict_after
-        if asked_for is None or self._index < asked_for:
+        if asked_for is None or self._begun < asked_for:
             expected = None  # too early to judge by a forecast
-        if self._index == settings.epochs:
+        if self._begun == settings.epochs:
             one_more = expected = None
         found = judge(budget, used, one_more, expected)
         acts_on_forecast = settings.on_exceed != "stop"
@@ -665,7 +673,7 @@ class CarbonTracker(contextlib.ContextDecorator):
             return ""
         self._let_pass.update((excess.what, excess.is_used) for excess in new)
         told = f"Budget: {'; '.join(excess.text for excess in new)}."
-        if self._index == settings.epochs or settings.on_exceed == "warn":
+        if self._begun == settings.epochs or settings.on_exceed == "warn":
             recording.say(told)
             return ""
         if settings.on_exceed == "stop":

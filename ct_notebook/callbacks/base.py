@@ -52,6 +52,7 @@ class Marks:
             return
         if tracker.open_epoch and _opened.get(tracker) == tracker.epochs_seen + 1:
             tracker.cut_epoch()
+            del _opened[tracker]  # the next one has the same number
         how = tracker.open_epoch
         # An epoch of the user's own holds this training, whatever that counts as epochs.
         self._within = how == "by hand" or (how == "watched" and tracker.announced)
@@ -100,6 +101,7 @@ class Marks:
         if self._tracker is not None and self._open:
             self._open = False
             self._tracker.cut_epoch()
+            _opened.pop(self._tracker, None)
         if self._ends_run and self._tracker is not None and self._tracker.active:
             self._tracker.finish(error=error)
         self._tracker = None

@@ -164,6 +164,23 @@ def test_an_epoch_that_an_error_left_open_is_partial_once_another_training_begin
     assert [epoch.partial for epoch in block.run.epochs] == [True, False, False]
 
 
+def test_a_training_that_is_begun_anew_after_an_error_has_all_of_its_epochs() -> None:
+    for announced in (3, None):
+        given = tracker(announced)
+        marks = Marks(given)
+        marks.training_began(3)
+        marks.epoch_began()  # and as with `auto_find_batch_size`, there it is begun anew
+        marks.training_began(3)
+        for _ in range(3):
+            assert given.active
+            marks.epoch_began()
+            marks.epoch_ended()
+        marks.training_ended()
+        assert (given.epochs_declared, given.epochs_seen) == (3, 3)
+        assert [epoch.partial for epoch in given.run.epochs] == [True, False, False, False]
+        assert not given.run.early_stop
+
+
 def test_an_error_that_a_framework_tells_of_ends_the_run_of_a_tracker_that_was_given() -> None:
     given = tracker(3)
     marks = Marks(given)
