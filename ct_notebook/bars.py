@@ -7,20 +7,19 @@ imported or changed: bars that exist are looked at, from any thread.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 
 
-def steps_of_bars(epochs: int | None, age_s: float) -> Iterator[tuple[str, int, int]]:
+def steps_of_bars(epochs: int | None, since_s: float) -> Iterator[tuple[str, int, int]]:
     """Each bar within an epoch: what to call it, steps done, steps in all.
 
     Parameters
     ----------
     epochs
         A bar of so many steps counts epochs and is left out.
-    age_s
-        How long ago the epoch began, s. A bar that is older, such as one over the steps of all epochs, counts
-        more than this epoch and is left out.
+    since_s
+        When the epoch began, in unix seconds, as tqdm notes when a bar began or was reset. An older bar,
+        such as one over the steps of all epochs, counts more than this epoch and is left out.
     """
     bars = getattr(getattr(sys.modules.get("tqdm"), "tqdm", None), "_instances", None)
     if not bars:
@@ -29,7 +28,6 @@ def steps_of_bars(epochs: int | None, age_s: float) -> Iterator[tuple[str, int, 
         known = list(bars)
     except RuntimeError:  # changed by another thread while it was copied; there is a next time
         return
-    since_s = time.time() - age_s  # tqdm notes the beginning of a bar, and its reset, by this clock
     for bar in known:
         if getattr(bar, "start_t", 0.0) < since_s:
             continue

@@ -189,6 +189,14 @@ def with_intensity_ahead(estimate: Estimate, used_j: float, used_g: float, ahead
     return dataclasses.replace(estimate, emissions_g=emissions_g)
 
 
+def with_emissions_times(estimate: Estimate, factor: float) -> Estimate:
+    """The same estimate at another carbon intensity throughout."""
+    emissions_g = estimate.emissions_g
+    return dataclasses.replace(
+        estimate, emissions_g=None if emissions_g is None else emissions_g.times(factor)
+    )
+
+
 class Spent(NamedTuple):
     """What a run has used up to now of something: in its complete epochs, in the one under way, elsewhere."""
 
@@ -202,12 +210,19 @@ class Spent(NamedTuple):
 
 
 def as_it_stands(
-    estimate: Estimate, epochs_done: int, spent_s: Spent, spent_j: Spent, g_per_j: float
+    estimate: Estimate,
+    epochs_done: int,
+    spent_s: Spent,
+    spent_j: Spent,
+    g_per_j: float,
+    *,
+    first_s: float | None = None,
 ) -> Estimate:
     """The newest estimate of the epochs as one of the whole run, brought up to now.
 
     What was used between epochs and before them is added. An epoch that already takes longer than was
-    expected of it moves all of the interval, so that nothing is expected below what is used.
+    expected of it moves all of the interval, so that nothing is expected below what is used. If that is the
+    first one, what its steps did not show, such as a validation, is expected of the others too.
 
     Parameters
     ----------
@@ -219,18 +234,24 @@ def as_it_stands(
         Seconds, and joules without PUE.
     g_per_j
         Grams of CO2eq per joule, PUE included, at which they were charged.
+    first_s
+        How long the first epoch would take by its steps, while it is under way.
     """
+    unseen = 0.0
+    if estimate.made_after == 0 and first_s is not None and spent_s.under_way > first_s:
+        unseen = 1 - first_s / spent_s.under_way
     # Before the first epoch has ended, and between two estimates far apart, nobody knows one epoch's part.
     knows_each = 0 < estimate.made_after == epochs_done
     ahead = estimate.epochs - estimate.made_after if knows_each else 1
 
     def moved(band: Band, spent: Spent) -> Band:
-        def end(bound: float) -> float:
+        def end(bound: float, epochs: int) -> float:
             each = max(0.0, bound - spent.complete) / ahead if ahead else 0.0
-            return spent.outside + bound + max(0.0, spent.under_way - each)
+            return spent.outside + bound + max(epochs * unseen * spent.under_way, spent.under_way - each)
 
-        least = sum(spent)
-        return Band(*(max(least, end(bound)) for bound in (band.value, band.low, band.high)))
+        least, every = sum(spent), estimate.epochs
+        ends = ((band.value, every), (band.low, 1), (band.high, every))
+        return Band(*(max(least, end(bound, epochs)) for bound, epochs in ends))
 
     energy_j, emissions_g = estimate.energy_j, estimate.emissions_g
     return dataclasses.replace(

@@ -126,7 +126,8 @@ class MachineUse:
             for device in run.devices
             if device.idle_w is not None
         }
-        return attribute(run.devices, run.energy_by_device_j, modelled_j | run.idle_j, shares)
+        # A model knows what it charges idling; a baseline has in it what others did meanwhile.
+        return attribute(run.devices, run.energy_by_device_j, run.idle_j | modelled_j, shares)
 
     def _mean_gpu_shares(self) -> dict[str, float]:
         return {device: sum(shares) / len(shares) for device, shares in self._gpu_shares.items()}

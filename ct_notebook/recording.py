@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +22,15 @@ from .bars import steps_of_bars
 from .budget import Expected, Used
 from .course import POINTS, CourseOf, Thinned
 from .errors import SettingError
-from .forecast import Spent, as_it_stands, forecast, forecast_within, full_energy_j, with_intensity_ahead
+from .forecast import (
+    Spent,
+    as_it_stands,
+    forecast,
+    forecast_within,
+    full_energy_j,
+    with_emissions_times,
+    with_intensity_ahead,
+)
 from .intensity.ahead import mean_ahead
 from .log import format as texts
 from .log.writer import LogWriter
@@ -129,9 +138,11 @@ class Recording:
         self._given = intensity
         self._intensities = [intensity]
         self._steps: StepsOf | None = None
-        self._on_hold = False
+        self._steps_since_s = 0.0  # unix seconds
+        self._on_hold = self._has_whole = False
         self._pace: Pace | None = None
-        self._within: Estimate | None = None
+        self._within: Estimate | None = None  # of the first epoch's steps
+        self._newest: Estimate | None = None
         self._use = MachineUse(found.sensors, shares=settings.scope == "process", cpu_tdp_w=settings.cpu_tdp)
         self._log = None if settings.log_dir is None else _open_log(settings.log_dir, settings)
         self._base = Run(
@@ -215,7 +226,7 @@ class Recording:
             self._feed.close()
         self.say_actual()
         self.tell_news()
-        if self._account.read_now():
+        if self._account.read_now() or self._account.so_far()[0]:
             self._say_charged()
             self._say_when()
         self.say(texts.FINISHED_TEXT)
@@ -245,11 +256,16 @@ class Recording:
             self._on_hold = mark is Mark.PAUSE
             if self._steps is not None and not self._complete:
                 self._steps.turn(at_s)
-        elif index == 1 and mark is Mark.EPOCH_START:
+        elif mark is Mark.EPOCH_END:
+            self._has_whole = True
+        elif mark is Mark.EPOCH_START and not self._has_whole:
+            # The first one; if that was cut short, what it told is none of this one's.
             steps = StepsOf(at_s)
             if self._on_hold:
                 steps.turn(at_s)
-            self._steps = steps
+            with self._lock:
+                self._steps, self._steps_since_s, self._pace = steps, time.time(), None
+                self._within = self._newest = None
 
     def step(self, at_s: float, source: str, done: int, steps: int | None) -> None:
         """Note how far the first epoch is: `done` of `steps` steps of a loop."""
@@ -304,14 +320,17 @@ class Recording:
         """While the first epoch runs: look at progress bars, and foretell the run from its steps."""
         if self._steps is None or self._complete:
             return
-        for source, done, steps in steps_of_bars(self._settings.epochs, self._clock() - self._steps.began_s):
+        for source, done, steps in steps_of_bars(self._settings.epochs, self._steps_since_s):
             self._steps.mark(at_s, source, done, steps)
         pace = self._steps.pace()
-        total = self._settings.epochs
-        if pace is None or total is None or pace == self._pace:
+        if pace is None or self._settings.epochs is None or pace == self._pace:
             return
         self._pace = pace
-        stretches = self._steps.trained()
+        self._foretell(self._steps, pace, self._settings.epochs)
+
+    def _foretell(self, steps: StepsOf, pace: Pace, total: int) -> None:
+        """Foretell the run from the steps of its first epoch."""
+        stretches = steps.trained()
 
         def energy_j(until_s: float) -> float | None:
             # `until_s` is on the clock of the steps, which stands in pauses; joules are on the real one.
@@ -326,7 +345,7 @@ class Recording:
             return used_j
 
         estimate = forecast_within(pace, total, self._g_per_j, energy_j)
-        self._within = self._at_intensity_ahead(estimate, None)
+        self._within = self._newest = self._at_intensity_ahead(estimate, None)
 
     def _look_at_use(self, at_s: float) -> None:
         """In the sampler's thread: what the process tree uses of the machine."""
@@ -363,11 +382,20 @@ class Recording:
             if self._intensities == [self._given] and self._clock() - self.began_s < FIRST_FIGURE_S:
                 self._intensities = [new]
                 if held.g_per_kwh > 0:
-                    self._course.rescale_emissions(new.g_per_kwh / held.g_per_kwh)
+                    factor = new.g_per_kwh / held.g_per_kwh
+                    self._course.rescale_emissions(factor)
+                    self._moves.replace(
+                        map(partial(with_emissions_times, factor=factor), self._moves.items())
+                    )
             else:
                 self._intensities.append(new)
                 self._account.mark(self._clock(), Mark.INTENSITY, len(self._intensities) - 1)
             self._weigh_intensity()
+            # An epoch may be long: what is expected does not wait for its end.
+            if self._complete:
+                self._newest = self._estimate() or self._newest
+            elif self._steps is not None and self._pace is not None and self._settings.epochs is not None:
+                self._foretell(self._steps, self._pace, self._settings.epochs)
 
     def _weigh_intensity(self) -> None:
         """Bring the mean carbon intensity of the run up to date."""
@@ -388,6 +416,7 @@ class Recording:
             estimate = self._estimate()
             if estimate is not None and estimate.made_after > self._moved_after:
                 self._moves.add(estimate)
+                self._newest = estimate
                 self._moved_after = estimate.made_after
         by_device, seconds = self._account.so_far()
         read = {device: by_device.get(device, 0.0) for device in self._account.read_now()}
@@ -404,8 +433,11 @@ class Recording:
 
     def declare(self, epochs: int) -> None:
         """The number of epochs became known after the start."""
-        self._settings = self._settings._replace(epochs=epochs)
-        self._base = dataclasses.replace(self._base, epochs_declared=epochs)
+        with self._lock:
+            self._settings = self._settings._replace(epochs=epochs)
+            self._base = dataclasses.replace(self._base, epochs_declared=epochs)
+            if self._complete:
+                self._newest = self._estimate()
         self.detail("declared", epochs=epochs)
 
     def predict(self) -> Estimate | None:
@@ -475,8 +507,7 @@ class Recording:
 
     def _as_it_stands(self, used_j: float, elapsed_s: float) -> Estimate | None:
         """What is expected of the whole run by now; None if nothing can be foretold."""
-        moves, account = self._moves.items(), self._account
-        newest = moves[-1] if moves else self._within
+        newest, account = self._newest, self._account
         if newest is None:
             return None
         open_j, open_s = account.open_so_far()
@@ -486,6 +517,7 @@ class Recording:
             Spent(account.complete_s, open_s, max(0.0, elapsed_s - account.complete_s - open_s)),
             Spent(account.complete_j, open_j, max(0.0, used_j - account.complete_j - open_j)),
             self._g_per_j,
+            first_s=None if self._pace is None else self._pace.epoch_s,
         )
 
     def against_budget(self) -> tuple[Used, Used | None, Expected | None]:

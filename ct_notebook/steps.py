@@ -55,6 +55,11 @@ class Pace:
     excess_s: float
     spread: float
 
+    @property
+    def epoch_s(self) -> float:
+        """How long the epoch takes if nothing comes after these steps, s."""
+        return self.at_s - self.began_s + (self.steps - self.done) * self.step_s
+
 
 SOURCES = 8
 """Loops and bars of an epoch that are kept apart at most."""

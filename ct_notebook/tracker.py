@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from .account import Mark
 from .budget import Budget
@@ -223,7 +223,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         self._recording: Recording | None = None
         self._front: Front | None = None
         self._finalizer: weakref.finalize[..., CarbonTracker] | None = None
-        self._index = 0
+        self._index = self._cuts = 0
         self._open = False
         self._open_by_hand = False
         self._left_s: float | None = None
@@ -237,6 +237,8 @@ class CarbonTracker(contextlib.ContextDecorator):
         """True once the user chose to stop: the loop is to end."""
         self.marked_by_hand = False
         """True once the user's own code marked an epoch."""
+        self.announced = settings.epochs is not None
+        """Whether the user said how many epochs there will be, and no loop or framework did."""
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -407,13 +409,17 @@ class CarbonTracker(contextlib.ContextDecorator):
         recording.tell_news()
         if self._front is not None:
             self._attend(self._front, now_s)
-        if self._due is not None and self._index >= self._due:
+        if self._due is not None and self._begun >= self._due:
             self._reach(recording, now_s)
         if self._budget is not None and not self._over and not self.should_stop:
             self._hold_to_budget(self._budget, recording)
 
     def cut_epoch(self) -> None:
-        """End the epoch that is open, if one is, as one that was cut short. Never raises."""
+        """End the epoch that is open, if one is, as one that was cut short. Never raises.
+
+        It is none of those that were announced: a training that goes on begins it anew.
+        """
+        self._cuts += self._open and self.active
         self._cut(Mark.EPOCH_CUT)
 
     def epochs(self, count: int | None = None) -> Iterator[int]:
@@ -429,6 +435,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         """
         if count is not None and self._settings.epochs is None:
             self.declare(check_epochs(count))
+            self.announced = True
         total = self._settings.epochs if count is None else count
         self.marked_by_hand = True
         try:
@@ -575,8 +582,17 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     @property
     def epochs_seen(self) -> int:
-        """The number of epochs that have ended."""
-        return self._index - self._open
+        """The number of epochs that have ended, without those that were cut short while the run goes on."""
+        return self._begun - self._open
+
+    @property
+    def _begun(self) -> int:
+        return self._index - self._cuts
+
+    @property
+    def open_epoch(self) -> Literal["", "watched", "by hand"]:
+        """Whether an epoch is under way, and who opened it: a loop that is watched, or a mark."""
+        return "" if not self._open else "by hand" if self._open_by_hand else "watched"
 
     def __repr__(self) -> str:
         if self._recording is None:
@@ -588,7 +604,7 @@ class CarbonTracker(contextlib.ContextDecorator):
 
     def _reach(self, recording: Recording, now_s: float) -> None:
         """An epoch ended after which a prediction, a question or the end is due."""
-        settings, index = self._settings, self._index
+        settings, index = self._settings, self._begun
         ends_here = index == self._ends_after
         asked_for = settings.predict_after
         predicts = asked_for is not None and index >= asked_for and recording.prediction is None
@@ -606,6 +622,8 @@ class CarbonTracker(contextlib.ContextDecorator):
                 told = "" if self._budget is None else self._judge(self._budget, recording)
                 if not self.should_stop:
                     self._confirm(recording, told)
+        if ends_here and self._budget is not None and not self.should_stop:
+            self._hold_to_budget(self._budget, recording)  # nothing after this epoch will
         # Where a sensor is slow, the next epoch's end tries again.
         self._due = index + 1 if predicts and recording.prediction is None else self._next_due()
         if ends_here or (self.should_stop and not self._whole):
@@ -620,7 +638,7 @@ class CarbonTracker(contextlib.ContextDecorator):
     def _next_due(self) -> int | None:
         """The next epoch at whose end something is due."""
         ahead = (self._settings.predict_after, self._ends_after)
-        return min((n for n in ahead if n is not None and n > self._index), default=None)
+        return min((n for n in ahead if n is not None and n > self.epochs_seen), default=None)
 
     def _hold_to_budget(self, budget: Budget, recording: Recording) -> None:
         """At the end of an epoch: stop, ask or warn if the run exceeds its budget or will."""
@@ -641,16 +659,16 @@ class CarbonTracker(contextlib.ContextDecorator):
         from .budget import judge  # noqa: PLC0415 - few runs have one
 
         settings, began_s = self._settings, self._clock()
-        if began_s < self._judge_from_s and self._index != settings.epochs:
+        if began_s < self._judge_from_s and self._begun not in {settings.epochs, self._ends_after}:
             return ""
         recording.settle(began_s, SETTLE_S)
         used, one_more, expected = recording.against_budget()
         now_s = self._clock()
         self._judge_from_s = now_s + min(JUDGE_S, (now_s - began_s) / JUDGE_SHARE)
         asked_for = settings.predict_after
-        if asked_for is None or self._index < asked_for:
+        if asked_for is None or self._begun < asked_for:
             expected = None  # too early to judge by a forecast
-        if self._index == settings.epochs:
+        if self._begun == settings.epochs:
             one_more = expected = None
         found = judge(budget, used, one_more, expected)
         acts_on_forecast = settings.on_exceed != "stop"
@@ -663,7 +681,7 @@ class CarbonTracker(contextlib.ContextDecorator):
             return ""
         self._let_pass.update((excess.what, excess.is_used) for excess in new)
         told = f"Budget: {'; '.join(excess.text for excess in new)}."
-        if self._index == settings.epochs or settings.on_exceed == "warn":
+        if self._begun == settings.epochs or settings.on_exceed == "warn":
             recording.say(told)
             return ""
         if settings.on_exceed == "stop":

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -155,6 +156,11 @@ def test_what_the_model_charges_of_a_part_of_the_machine_is_not_divided_by_all_o
     if modelled:
         assert part.energy_j["cpu"] == pytest.approx(40 * 10 / 20 + 20)
         assert part.how.startswith("50% of busy CPU time, 100% of the CPUs")
+        # Measured while others worked, it would give their load to the process.
+        busy_before = replace(run_of_10_s((cpu,), {cpu.key: 60.0}, use.known()), idle_w={cpu.key: 6.0})
+        again = use.part_of(busy_before)
+        assert again is not None
+        assert again.energy_j["cpu"] == pytest.approx(part.energy_j["cpu"])
     else:  # a meter has all of the machine in it
         assert part.energy_j["cpu"] == pytest.approx(60 * 10 / 600)
 

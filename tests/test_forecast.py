@@ -218,6 +218,21 @@ def test_an_epoch_that_takes_longer_than_was_expected_moves_the_interval() -> No
         assert band.low < band.value < band.high
 
 
+def test_what_the_steps_of_the_first_epoch_did_not_show_is_expected_of_all() -> None:
+    # Ten epochs of 10 s by their steps. The first has run for 14, say with a validation.
+    estimate = Estimate(10, 0, Band(100.0, 80.0, 125.0), Band(1e4, 8e3, 12.5e3), None, "")
+    seen = Spent(0.0, 8.0, 1.0), Spent(0.0, 800.0, 100.0)
+    beyond = Spent(0.0, 14.0, 1.0), Spent(0.0, 1400.0, 100.0)
+    assert as_it_stands(estimate, 0, *seen, 0.01, first_s=10.0).duration_s == Band(101.0, 81.0, 126.0)
+    found = as_it_stands(estimate, 0, *beyond, 0.01, first_s=10.0)
+    assert found.energy_j is not None
+    # Of the others nobody knows it: one may be all.
+    for band, unit in ((found.duration_s, 1.0), (found.energy_j, 100.0)):
+        assert (band.value, band.low, band.high) == pytest.approx((141 * unit, 85 * unit, 166 * unit))
+    after = as_it_stands(AFTER_ONE, 1, Spent(10.0, 7.0, 0.0), Spent(100.0, 70.0, 0.0), 0.01, first_s=1.0)
+    assert after.duration_s == AFTER_ONE.duration_s
+
+
 @pytest.mark.parametrize(("made_after", "done"), [(0, 0), (1, 4), (10, 10), (10, 12)])
 def test_nothing_is_expected_below_what_is_used(made_after: int, done: int) -> None:
     estimate = Estimate(10, made_after, Band(100.0, 90.0, 120.0), None, None, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -162,6 +163,57 @@ def test_the_first_live_figure_holds_from_the_start(monkeypatch: pytest.MonkeyPa
     assert run.course is not None
     assert run.emissions_g is not None
     assert run.course.emissions_g[-1] == pytest.approx(run.emissions_g.value, rel=1e-6)
+
+
+def test_what_was_expected_before_the_first_live_figure_is_told_at_it_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_answer = threading.Event()
+
+    def late() -> Outlook:
+        assert may_answer.wait(30)
+        return Outlook(figure(77.0))
+
+    tracker, _ = track(Scripted(late), monkeypatch, 10)
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    time.sleep(0.2)
+    tracker.epoch_end()
+    until(lambda: bool(recording.moves_after(0)))
+    may_answer.set()
+    until(lambda: recording.run().intensity.g_per_kwh == 77.0)
+    moment = recording.moment()
+    tracker.stop()
+    for estimate in (*tracker.run.moves, moment.estimate):
+        assert estimate is not None
+        assert estimate.energy_j is not None
+        assert estimate.emissions_g is not None
+        assert estimate.emissions_g.value == pytest.approx(estimate.energy_j.value * 77.0 * G_PER_J)
+
+
+def test_what_is_expected_follows_the_intensity_within_a_long_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [figure(50.0)]
+    tracker, _ = track(Scripted(lambda: Outlook(now[0])), monkeypatch, 10)
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    until(lambda: recording.run().intensity.g_per_kwh == 50.0)
+    tracker.epoch_start()
+    time.sleep(0.3)
+    tracker.epoch_end()
+    tracker.epoch_start()
+    until(lambda: recording.moment().epochs_done == 1)
+    now[0] = figure(500.0)
+    until(lambda: len(recording.run().intensities) == 2)
+    estimate = recording.moment().estimate
+    tracker.stop()
+    assert estimate is not None
+    assert estimate.energy_j is not None
+    assert estimate.emissions_g is not None
+    # One epoch of ten at 50, nine at 500.
+    assert estimate.emissions_g.value == pytest.approx(estimate.energy_j.value * 455 * G_PER_J, rel=0.1)
 
 
 def test_the_rest_of_the_run_is_predicted_at_the_forecast(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -999,3 +999,137 @@ def test_a_pause_among_the_first_steps_is_no_part_of_what_is_foretold(sensor: St
     for each in (estimate, found):
         assert each.duration_s.value == pytest.approx(10 * trained_s, rel=0.3)
     assert found.energy_j.value == pytest.approx(found.duration_s.value * sensor.watts, rel=0.2)
+
+
+def test_after_a_first_epoch_that_was_cut_the_next_one_foretells_the_run(sensor: SteadySensor) -> None:
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    for done in range(1, 40):
+        time.sleep(0.01)
+        tracker.step(done, 60)
+    tracker.cut_epoch()
+    time.sleep(0.5)
+    tracker.epoch_start()
+    assert recording.moment().estimate is None
+    found = None
+    for done in range(1, 61):
+        time.sleep(0.01)
+        tracker.step(done, 60)
+        found = recording.moment().estimate or found
+    tracker.epoch_end()
+    tracker.stop()
+    cut, whole = tracker.run.epochs
+    assert (cut.partial, whole.partial) == (True, False)
+    assert found is not None
+    assert found.energy_j is not None
+    outside_s = tracker.run.duration_s - whole.duration_s
+    assert found.duration_s.value == pytest.approx(outside_s + 10 * whole.duration_s, rel=0.2)
+    assert found.energy_j.value == pytest.approx(found.duration_s.value * sensor.watts, rel=0.2)
+
+
+def test_what_is_expected_follows_a_number_of_epochs_that_is_told_later(sensor: SteadySensor) -> None:
+    tracker = CarbonTracker(
+        None, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    with tracker:
+        recording = tracker.recording
+        assert recording is not None
+        for total in (2, 20):
+            tracker.declare(total)
+            if total == 20:
+                estimate = recording.moment().estimate
+                assert estimate is not None
+                assert estimate.epochs == 20
+                assert estimate.duration_s.value > 1.5
+            for _ in range(2):
+                tracker.epoch_start()
+                time.sleep(0.1)
+                tracker.epoch_end()
+            tracker.flush()
+    assert sensor.closed == 1
+
+
+@pytest.mark.parametrize("on_exceed", ["stop", "warn"])
+@pytest.mark.usefixtures("sensor")
+def test_a_budget_holds_for_all_epochs_even_if_only_the_first_is_measured(
+    on_exceed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = CarbonTracker(
+        20, update_interval=0.05, carbon_intensity=100, pue=1.0, max_time="1s", on_exceed=on_exceed
+    )
+    tracker.epoch_start()
+    time.sleep(0.1)
+    tracker.epoch_end()
+    told = [line for line in capsys.readouterr().out.splitlines() if "Budget:" in line]
+    assert len(told) == 1
+    assert "expected for the whole run, 1 s allowed" in told[0]
+    assert not tracker.active
+    assert tracker.should_stop is (on_exceed == "stop")
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_validation_after_the_steps_of_the_first_epoch_is_expected_of_all() -> None:
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    tracker.epoch_start()
+    for source, steps in (("training", 20), ("validation", 40)):
+        for done in range(1, steps + 1):
+            time.sleep(0.02)
+            tracker.step(done, steps, source)
+    found = recording.moment().estimate
+    tracker.epoch_end()
+    tracker.stop()
+    assert found is not None
+    assert found.made_after == 0
+    assert found.duration_s.value == pytest.approx(10 * tracker.run.epochs[0].duration_s, rel=0.2)
+
+
+def test_grams_of_a_device_that_was_lost_are_told_with_their_intensity(
+    sensor: SteadySensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = CarbonTracker(2, 0, monitor_epochs=-1, update_interval=0.05, carbon_intensity=123, pue=1.0)
+
+    def fall() -> None:
+        msg = "fell off the bus"
+        raise OSError(msg)
+
+    for epoch in tracker.epochs():
+        time.sleep(0.2)
+        if epoch == 1:
+            sensor.before_read = fall
+    out = capsys.readouterr().out
+    assert "fell off the bus" in out
+    assert "CO2eq:" in out
+    assert "CO2eq is told at 123 gCO2eq/kWh" in out
+
+
+@pytest.mark.usefixtures("sensor")
+def test_a_bar_counts_for_the_epoch_if_it_began_or_was_reset_in_it() -> None:
+    tqdm = pytest.importorskip("tqdm").tqdm
+    tracker = CarbonTracker(
+        10, monitor_epochs=-1, update_interval=0.05, carbon_intensity=100, pue=1.0, verbose=0
+    )
+    tracker.start()
+    recording = tracker.recording
+    assert recording is not None
+    with tqdm(total=60, file=io.StringIO()) as epoch, tqdm(total=600, file=io.StringIO()) as whole:
+        tracker.epoch_start()
+        epoch.reset()
+        for _ in range(60):
+            time.sleep(0.01)
+            epoch.update()
+            whole.update()
+        found = recording.moment().estimate
+    tracker.epoch_end()
+    tracker.stop()
+    assert found is not None
+    assert "of 60 steps of the first epoch" in found.method

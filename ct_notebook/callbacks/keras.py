@@ -20,21 +20,26 @@ class CarbonTrackerCallback(keras.callbacks.Callback):
     ----------
     tracker
         None for the tracker of the cell or block in which `fit` runs. Outside of those, one that measures
-        until `fit` is over.
+        until `fit` is over. Within an epoch that you mark yourself, `fit` is part of that.
     """
 
     def __init__(self, tracker: CarbonTracker | None = None) -> None:
         super().__init__()
         self._marks = Marks(tracker)
+        self._has_begun = False
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Find the tracker, and tell it the number of epochs if it does not know."""
+        """Wait for the first epoch: its number tells where a training that is carried on begins."""
         del logs
-        self._marks.training_began(self.params.get("epochs"))
+        self._has_begun = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Mark the beginning."""
-        del epoch, logs
+        """Mark the beginning. At first find the tracker, and tell it how many epochs there will be."""
+        del logs
+        if not self._has_begun:
+            self._has_begun = True
+            epochs = self.params.get("epochs")
+            self._marks.training_began(None if epochs is None else epochs - epoch)
         self._marks.epoch_began()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:

@@ -30,7 +30,7 @@ class CarbonTrackerCallback(Callback):
     ----------
     tracker
         None for the tracker of the cell or block in which `fit` runs. Outside of those, one that measures
-        until `fit` is over.
+        until `fit` is over. Within an epoch that you mark yourself, `fit` is part of that.
     """
 
     def __init__(self, tracker: CarbonTracker | None = None) -> None:
@@ -38,10 +38,8 @@ class CarbonTrackerCallback(Callback):
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Find the tracker, and tell it the number of epochs if it does not know."""
-        del pl_module
         if trainer.is_global_zero:
-            # -1 and None where steps or time limit the training, not epochs.
-            self._marks.training_began(trainer.max_epochs)
+            self._marks.training_began(_epochs_left(trainer, pl_module))
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Mark the beginning."""
@@ -67,3 +65,24 @@ class CarbonTrackerCallback(Callback):
         """Let go of the tracker."""
         del trainer, pl_module
         self._marks.training_ended()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Let go of the tracker."""
+        del trainer, pl_module
+        self._marks.training_failed(exception)
+
+
+def _epochs_left(trainer: Any, pl_module: Any) -> int | None:
+    """Epochs that a training has before it, which may be carried on; None if nobody knows."""
+    limits = []
+    # Each is -1 or None where it limits nothing.
+    if trainer.max_epochs is not None and trainer.max_epochs >= 0:
+        limits.append(trainer.max_epochs - trainer.current_epoch)
+    if trainer.max_steps is not None and trainer.max_steps >= 0:
+        batches = trainer.num_training_batches
+        # A model that steps its optimizers itself may count several steps for a batch.
+        if not batches or math.isinf(batches) or not pl_module.automatic_optimization:
+            return None
+        steps = math.ceil(batches / trainer.accumulate_grad_batches)
+        limits.append(math.ceil((trainer.max_steps - trainer.global_step) / steps))
+    return min(limits, default=None)

@@ -21,7 +21,7 @@ class CarbonTrackerCallback(TrainerCallback):
     ----------
     tracker
         None for the tracker of the cell or block in which `train` runs. Outside of those, one that measures
-        until `train` is over.
+        until `train` is over. Within an epoch that you mark yourself, `train` is part of that.
     """
 
     def __init__(self, tracker: CarbonTracker | None = None) -> None:
@@ -33,7 +33,9 @@ class CarbonTrackerCallback(TrainerCallback):
         """Find the tracker, and tell it the number of epochs if it does not know."""
         del args, control, kwargs
         if state.is_world_process_zero:
-            self._marks.training_began(state.num_train_epochs)
+            steps = _steps_of_epoch(state)
+            # A training that is carried on from a checkpoint has some behind it.
+            self._marks.training_began(steps and state.num_train_epochs - state.global_step // steps)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Mark the beginning."""
@@ -44,9 +46,7 @@ class CarbonTrackerCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Tell how far the epoch is."""
         del args, control, kwargs
-        epochs = state.num_train_epochs
-        steps = -(-state.max_steps // epochs) if epochs and state.max_steps > 0 else None
-        self._marks.step(state.global_step - self._began_at, steps)
+        self._marks.step(state.global_step - self._began_at, _steps_of_epoch(state))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Mark the end, unless evaluating or saving follows: this runs before them."""
@@ -76,3 +76,10 @@ class CarbonTrackerCallback(TrainerCallback):
         self._marks.epoch_ended()
         if self._marks.should_stop and args.world_size == 1:
             control.should_training_stop = True
+
+
+def _steps_of_epoch(state: Any) -> int | None:
+    """Steps of an epoch; None if it is not known, as with a data set that does not tell its length."""
+    epochs, steps = state.num_train_epochs, state.max_steps
+    # Transformers gives the largest number there is for epochs that it does not know.
+    return -(-steps // epochs) if 0 < epochs <= steps else None

@@ -103,6 +103,97 @@ def test_an_epoch_of_a_loop_that_is_watched_is_the_same_epoch(block: CarbonTrack
     assert [epoch.index for epoch in block.run.epochs] == [1, 2, 3]
 
 
+def test_a_training_within_an_epoch_that_the_user_marks_is_part_of_it() -> None:
+    given = tracker(3)
+    for _ in range(3):
+        given.epoch_start()
+        train(Marks(given), 2)
+        given.epoch_end()
+    given.stop()
+    assert [epoch.partial for epoch in given.run.epochs] == [False] * 3
+    with tracker(2) as block:
+        for _ in block.epochs():
+            train(Marks(None), 1)
+    assert len(block.run.epochs) == 2
+
+
+def test_a_training_in_each_turn_of_a_loop_has_epochs_of_its_own_unless_the_turns_were_announced() -> None:
+    with tracker(None) as folds:
+        folds.declare(2)  # as a watched loop does
+        folds.begin_epoch()
+        train(Marks(None), 3)
+        folds.end_epoch()
+        assert folds.epochs_declared == 6
+        train(Marks(None), 3)
+    assert (folds.epochs_declared, len(folds.run.epochs)) == (6, 6)
+    assert folds.run.prediction is not None
+    assert (folds.run.prediction.made_after, folds.run.prediction.epochs) == (1, 6)
+    with tracker(2) as announced:
+        for _ in range(2):
+            announced.begin_epoch()
+            train(Marks(None), 3)
+            announced.end_epoch()
+    assert (announced.epochs_declared, len(announced.run.epochs)) == (2, 2)
+
+
+def test_a_second_training_adds_its_epochs_to_those_of_the_first() -> None:
+    with tracker(None) as block:
+        train(Marks(None), 2)
+        train(Marks(None), 4)
+    assert (block.epochs_declared, block.epochs_seen) == (6, 6)
+
+
+def test_a_training_with_a_tracker_whose_run_is_over_is_not_measured_and_not_stopped() -> None:
+    given = tracker(3)
+    given.start()
+    given.should_stop = True
+    marks = Marks(given)
+    assert train(marks) == 1
+    with pytest.warns(UserWarning, match="is over"):
+        assert train(marks) == 3
+
+
+def test_an_epoch_that_an_error_left_open_is_partial_once_another_training_begins(
+    block: CarbonTracker,
+) -> None:
+    broken = Marks(None)
+    broken.training_began(3)
+    broken.epoch_began()
+    train(Marks(None), 2)
+    block.finish()
+    assert [epoch.partial for epoch in block.run.epochs] == [True, False, False]
+
+
+def test_a_training_that_is_begun_anew_after_an_error_has_all_of_its_epochs() -> None:
+    for announced in (3, None):
+        given = tracker(announced)
+        marks = Marks(given)
+        marks.training_began(3)
+        marks.epoch_began()  # and as with `auto_find_batch_size`, there it is begun anew
+        marks.training_began(3)
+        for _ in range(3):
+            assert given.active
+            marks.epoch_began()
+            marks.epoch_ended()
+        marks.training_ended()
+        assert (given.epochs_declared, given.epochs_seen) == (3, 3)
+        assert [epoch.partial for epoch in given.run.epochs] == [True, False, False, False]
+        assert not given.run.early_stop
+
+
+def test_an_error_that_a_framework_tells_of_ends_the_run_of_a_tracker_that_was_given() -> None:
+    given = tracker(3)
+    marks = Marks(given)
+    marks.training_began(3)
+    marks.epoch_began()
+    marks.training_failed(ZeroDivisionError())
+    assert (given.active, given.run.reason) == (False, "failed")
+    assert [epoch.partial for epoch in given.run.epochs] == [True]
+    marks = Marks(tracker(3))
+    marks.training_began(3)
+    marks.training_failed(ZeroDivisionError())  # before anything was measured
+
+
 def test_an_epoch_left_by_an_error_is_partial() -> None:
     given = tracker(3)
     marks = Marks(None)

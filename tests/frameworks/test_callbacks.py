@@ -22,11 +22,13 @@ model = keras.Sequential([keras.layers.Input((20,)), keras.layers.Dense(1)])
 model.compile("adam", "mse")
 def train(epochs, callbacks):
     return len(model.fit(x, x.sum(1), epochs=epochs, validation_split=0.2, callbacks=callbacks).epoch)
+def carry_on(callbacks):
+    model.fit(x, x.sum(1), epochs=4, initial_epoch=2, callbacks=callbacks)
 """
 LIGHTNING = """
 import warnings
 warnings.simplefilter("ignore")
-import lightning, torch
+import lightning, tempfile, torch
 class Model(lightning.LightningModule):
     def __init__(self):
         super().__init__()
@@ -38,11 +40,19 @@ class Model(lightning.LightningModule):
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters())
 rows = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(2000, 20)), batch_size=32)
-def train(epochs, callbacks):
-    quiet = dict(logger=False, enable_checkpointing=False, enable_model_summary=False)
+def fit(epochs, callbacks, path=None, **more):
+    quiet = dict(logger=False, enable_checkpointing=False, enable_model_summary=False) | more
     trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", callbacks=callbacks, **quiet)
-    trainer.fit(Model(), rows, rows)
-    return trainer.current_epoch
+    trainer.fit(Model(), rows, rows, ckpt_path=path)
+    return trainer
+def train(epochs, callbacks):
+    return fit(epochs, callbacks).current_epoch
+def carry_on(callbacks):
+    path = tempfile.mkdtemp() + "/two.ckpt"
+    fit(2, []).save_checkpoint(path)
+    fit(4, callbacks, path)
+def limit(callbacks):
+    fit(1000, callbacks, max_steps=100)  # of 63 in an epoch
 """
 TRANSFORMERS = """
 import tempfile, torch, transformers
@@ -63,6 +73,20 @@ def train(epochs, callbacks, **more):
     )
     trainer.train()
     return round(trainer.state.epoch)
+class Endless(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(rows)
+def quick(callbacks, data=rows, path=None, resumed=None, **told):
+    told |= dict(per_device_train_batch_size=32, report_to=[], use_cpu=True, save_strategy="epoch")
+    arguments = transformers.TrainingArguments(path or tempfile.mkdtemp(), **told)
+    trainer = transformers.Trainer(Model(), arguments, train_dataset=data, callbacks=callbacks)
+    trainer.train(resume_from_checkpoint=resumed)
+def carry_on(callbacks):
+    path = tempfile.mkdtemp()
+    quick([], path=path, num_train_epochs=2)
+    quick(callbacks, path=path, resumed=True, num_train_epochs=4)
+def limit(callbacks):
+    quick(callbacks, Endless(), max_steps=100)
 """
 FRAMEWORKS = {"keras": KERAS, "lightning": LIGHTNING, "transformers": TRANSFORMERS}
 
@@ -131,6 +155,37 @@ def test_its_steps_foretell_the_run_before_the_first_epoch_ends(kernel: Kernel) 
     told = [tuple(step) for step in kernel.value("told")]
     assert ("callback", batches, batches) in told
     assert all(source == "callback" and steps == batches for source, _, steps in told)
+
+
+def test_a_training_that_is_carried_on_declares_the_epochs_that_are_left(kernel: Kernel) -> None:
+    tracked(kernel, "--no-log", "carry_on([CarbonTrackerCallback()])")
+    assert kernel.value("(tracker.epochs_declared, len(tracker.run.complete_epochs))") == (2, 2)
+
+
+def test_a_training_that_steps_limit_declares_no_epochs_that_it_will_not_have(kernel: Kernel) -> None:
+    known = {"lightning": 2, "transformers": None}
+    framework = kernel.value("framework")
+    if framework not in known:
+        pytest.skip("Keras has no such limit")
+    tracked(kernel, "--no-log", "limit([CarbonTrackerCallback()])")
+    assert kernel.value("tracker.epochs_declared") == known[framework]
+    assert kernel.value("len(tracker.run.complete_epochs)") == 2
+
+
+def test_a_training_in_each_turn_of_a_loop_has_its_own_epochs(kernel: Kernel) -> None:
+    tracked(kernel, "--no-log", "for fold in range(2):\n    train(3, [CarbonTrackerCallback()])")
+    assert kernel.value("(tracker.epochs_declared, len(tracker.run.complete_epochs))") == (6, 6)
+
+
+def test_an_error_in_a_training_leaves_its_epoch_partial(kernel: Kernel) -> None:
+    body = "class Broken(CarbonTrackerCallback):\n"
+    for name in ("on_train_batch_end", "on_step_end"):
+        body += f"    def {name}(self, *told, **more):\n        raise MemoryError\n"
+    body += (
+        "try:\n    train(3, [Broken()])\nexcept MemoryError:\n    pass\ntrain(3, [CarbonTrackerCallback()])"
+    )
+    tracked(kernel, "--epochs 3 --no-log", body)
+    assert kernel.value("[e.partial for e in tracker.run.epochs]") == [True, False, False, False]
 
 
 def test_a_cell_without_the_callback_is_told_of_it(kernel: Kernel) -> None:
