@@ -308,7 +308,7 @@ export class View {
   #showButtons(status: Status, word: Word): void {
     const isOver = FINAL.has(word);
     const held = this.#isHeld();
-    const stopping = this.#isStopping();
+    const stopping = this.#isStopping() && !isOver;
     say(this.#pauseWord, held ? "Resume" : "Pause");
     this.#pauseIcon.querySelector("path")?.setAttribute("d", held ? PLAY : PAUSE);
     say(this.#stopWord, stopping ? "Keep going" : "Stop after this epoch");
@@ -363,7 +363,11 @@ export class View {
       const held = this.#isHeld() && "Pausing at the next step.";
       const stopping = this.#isStopping() && "Stopping when this epoch ends.";
       text = held || stopping || text;
-    } else if (word === "paused") text = "Training is held. The wait counts for nothing.";
+    } else if (word === "paused") {
+      text = this.#isStopping()
+        ? "Training is held. After Resume it goes on to the end of this epoch and stops there."
+        : "Training is held. The wait counts for nothing.";
+    }
     say(this.#note, text);
     show(this.#note, text !== "");
   }
@@ -564,8 +568,9 @@ export class View {
       "Not measured",
       ...facts.unmeasured.map(
         (each) =>
-          [each.what, each.why].filter(Boolean).join(": ") +
-          (each.remedy ? ` To measure it: ${each.remedy}` : ""),
+          [each.what, each.remedy ? each.why.replace(/[^.!?]$/, "$&.") : each.why]
+            .filter(Boolean)
+            .join(": ") + (each.remedy ? ` To measure it: ${each.remedy}` : ""),
       ),
     );
     add("Notes", ...facts.notes);

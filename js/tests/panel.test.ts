@@ -157,6 +157,30 @@ test("a stop can be taken back", async () => {
   expect(kinds()).toEqual(["hello", "stop", "go_on"]);
 });
 
+test("a stop of a held training says that it waits for Resume", async () => {
+  open({ state: "paused" });
+  expect(element.textContent).not.toContain("After Resume");
+  button("Stop after this epoch").click();
+  await frame();
+  expect(element.textContent).toContain("After Resume it goes on to the end of this epoch and stops there.");
+  await tick({ stopping: true });
+  button("Keep going").click();
+  await frame();
+  expect(element.textContent).toContain("The wait counts for nothing.");
+});
+
+test("what is missing and how to measure it are two sentences", () => {
+  const snapshot = base();
+  const found = { what: "RAPL", remedy: "chmod" };
+  snapshot.facts.unmeasured = [
+    { ...found, why: "permission denied" },
+    { ...found, why: "May not be read." },
+  ];
+  open({}, snapshot);
+  expect(element.textContent).toContain("RAPL: permission denied. To measure it: chmod");
+  expect(element.textContent).toContain("RAPL: May not be read. To measure it: chmod");
+});
+
 test("a question is answered once, however often it is clicked", async () => {
   open({ state: "waiting", question: { token: "t1", left_s: 60, default: "stop", about: "" } });
   expect(element.textContent).toContain("Without an answer it stops in");
@@ -179,6 +203,13 @@ test("focus goes on to the buttons above when the question is gone", async () =>
   button("Stop").focus();
   await tick({ state: "measuring", question: null });
   expect(document.activeElement).toBe(button("Pause"));
+});
+
+test("what was stopped is not offered to be kept going", async () => {
+  open({ stopping: true });
+  expect(button("Keep going").disabled).toBe(false);
+  await tick({ state: "stopped", stopping: true });
+  expect(button("Stop after this epoch").disabled).toBe(true);
 });
 
 test("the end of a run leaves no button to press", async () => {

@@ -263,6 +263,23 @@ def test_the_end_leaves_a_picture_and_a_table_and_closes_the_widget(kernel: Kern
     assert sum(len(repr(each)) for each in (picture, table)) < 150_000
 
 
+def test_a_page_that_was_loaded_in_mid_run_keeps_the_panel(kernel: Kernel, tmp_path: Path) -> None:
+    page, sent = shown(kernel, tmp_path)
+    page.see("measuring")
+    reloaded = PlayedPage(kernel, "page-2")
+    reloaded.comm, reloaded.run = page.comm, page.run
+    reloaded.say("hello", seq=0)
+    page.finish(sent)
+    drain(kernel, sent)
+    assert page.closed == []
+    assert page.status["state"] == "finished"
+    assert "%carbontrack last" in page.status["message"]
+    snapshots = len(page.snapshots)
+    page.ask_for_state()
+    page.listen(lambda: len(page.snapshots) > snapshots, "the state of a page that is loaded once more")
+    assert page.snapshots[-1]["status"]["state"] == "finished"
+
+
 def test_text_is_updated_in_place_where_nobody_can_be_asked(kernel: Kernel, tmp_path: Path) -> None:
     page = PlayedPage(kernel)
     sent = kernel.client.execute(cell(tmp_path), allow_stdin=False)
