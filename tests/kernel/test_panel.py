@@ -96,6 +96,17 @@ def test_an_answer_arrives_while_the_cell_waits(
     assert kernel.value(f"{LAST}.paused_s") > 0
 
 
+def test_a_stop_that_was_pressed_as_the_question_came_up_is_a_no(kernel: Kernel, tmp_path: Path) -> None:
+    page, sent = shown(kernel, tmp_path, "--stop-and-confirm --confirm-timeout 5 --on-timeout continue")
+    page.listen(lambda: bool(page.states and page.status["question"]), "the question")
+    page.say("stop")
+    page.finish(sent)
+    drain(kernel, sent)
+    assert kernel.value("steps") == 2
+    assert "Quitting..." in page.text
+    assert "nobody answered" not in page.text
+
+
 def test_only_the_first_answer_with_the_right_token_counts(kernel: Kernel, tmp_path: Path) -> None:
     page, sent = shown(kernel, tmp_path, "--stop-and-confirm")
     page.see("waiting")
