@@ -42,9 +42,9 @@ class Thinned(Generic[_Item]):
         self._spacing = spacing
 
     def add(self, item: _Item) -> None:
-        """Take the newest item. One too close to the one before the last takes the last one's place."""
+        """Take the newest item. It takes the last one's place if that is too close to the one before."""
         items, place = self._items, self._place
-        if len(items) > 1 and place(item) - place(items[-2]) < self._spacing:
+        if self._is_last_close():
             items[-1] = item
             return
         items.append(item)
@@ -59,7 +59,12 @@ class Thinned(Generic[_Item]):
 
     def wants(self, at: float) -> bool:
         """Whether an item at a place would be kept once a later one is there."""
-        return len(self._items) < 2 or at - self._place(self._items[-1]) >= self._spacing
+        stays = -2 if self._is_last_close() else -1
+        return len(self._items) < 2 or at - self._place(self._items[stays]) >= self._spacing
+
+    def _is_last_close(self) -> bool:
+        items, place = self._items, self._place
+        return len(items) > 1 and place(items[-1]) - place(items[-2]) < self._spacing
 
     def replace(self, items: Iterable[_Item]) -> None:
         """Put items in the place of those that are kept, each where the other stood."""

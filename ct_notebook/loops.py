@@ -222,6 +222,7 @@ class Watch:
 
     def end(self) -> None:
         """The epoch that is open, if one is, ends."""
+        __tracebackhide__ = True
         self._close(self.sink.end_epoch)
 
     def got(self, _item: object) -> bool:
@@ -231,6 +232,7 @@ class Watch:
 
     def step(self, now_s: float, key: int, done: int, total: int | None) -> None:
         """A step of an epoch has passed by: so many of so many of that loop are done."""
+        __tracebackhide__ = True
         if now_s - self._stepped_s >= STEP_S:
             self._call(lambda: self.sink.step(done, total, f"loop {key}"))
             self._stepped_s = time.perf_counter()
@@ -241,6 +243,7 @@ class Watch:
 
     def leave(self) -> None:
         """The loop is left by its end, `break` or `return`: an open epoch is complete."""
+        __tracebackhide__ = True
         self._running = False
         self.turns += self.is_open
         self.end()
@@ -252,6 +255,7 @@ class Watch:
             self._close(self.sink.cut_epoch)
 
     def _close(self, how: Callable[[], None]) -> None:
+        __tracebackhide__ = True
         if self.is_open:
             self.is_open = False
             if self.sink.marked_by_hand:
@@ -260,8 +264,12 @@ class Watch:
                 self._call(how)
 
     def _call(self, what: Callable[[], None]) -> None:
+        # IPython leaves out frames of that mark: an interrupt while we wait is one of the user's loop.
+        __tracebackhide__ = True
         try:
             what()
+        except KeyboardInterrupt as interrupt:
+            raise interrupt.with_traceback(None) from None
         except Exception as fault:
             # Our fault is told at the end of the cell; it must not stop the training.
             self.fault = self.fault or fault
@@ -376,6 +384,7 @@ class Loops:
         belongs to it. If the length is not known, nobody knows whether an item will come of a question: then
         the epoch begins when it has come (`Watch.got`).
         """
+        __tracebackhide__ = True
         sink = watch.sink
         limit = None
         if not watch.matched and watch.loop is not None:
@@ -383,8 +392,8 @@ class Loops:
         asked = 0
         try:
             while True:
+                watch.turns = asked  # before its end, at which a question may be interrupted
                 watch.end()
-                watch.turns = asked
                 if sink.should_stop:
                     watch.stopped = True
                     return
@@ -401,6 +410,7 @@ class Loops:
 
     def _probe(self, watch: Watch, key: int, iterator: Iterator[Any], length: int | None) -> Iterator[None]:
         """Yield before each item and pass steps on, as long as the items take their time."""
+        __tracebackhide__ = True
         clock = time.perf_counter
         done = 0
         began_s = clock()

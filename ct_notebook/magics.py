@@ -512,6 +512,13 @@ class Notebook:
         run = None if module is None else module.last_run()
         if run is None:
             self._print("ct_notebook: no run has ended in this session.")
+        elif getattr(self.shell, "kernel", None) is not None:
+            # The picture is what is returned; a viewer shows no table that is in one bundle with it.
+            from IPython.display import display  # noqa: PLC0415 - only in a notebook
+
+            from .display.static import report  # noqa: PLC0415 - same
+
+            display(report(run), raw=True, display_id=f"ct_notebook-{run.run_id}-last")
         return run
 
     def _newest(self) -> Run | None:

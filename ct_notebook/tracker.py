@@ -289,7 +289,7 @@ class CarbonTracker(contextlib.ContextDecorator):
         error
             What the cell raised, if it did.
         """
-        if error is None:
+        if error is None or (self.should_stop and isinstance(error, TrainingStopped)):
             self.close("stopped by the user" if self.should_stop else "finished")
         else:
             self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")

@@ -54,3 +54,23 @@ def test_the_newest_item_is_always_kept() -> None:
 def test_every_nth_of_many_is_few() -> None:
     assert every_nth([1.0, 2.0], 5) == (1.0, 2.0)
     assert len(every_nth([float(n) for n in range(1001)], 240)) <= 240
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_what_is_kept_is_as_dense_at_the_end_as_at_the_beginning(step: int) -> None:
+    kept: Thinned[int] = Thinned(100, float, 4.0)
+    for item in range(0, 140 * step, step):
+        kept.add(item)
+    gaps = [b - a for a, b in pairwise(kept.items())][:-1]
+    assert min(gaps) >= 4
+    assert max(gaps) - min(gaps) < step
+
+
+def test_an_item_that_would_take_the_place_of_the_last_is_wanted() -> None:
+    kept: Thinned[float] = Thinned(10, float, 2.0)
+    for item in (0.0, 2.0, 3.0):
+        kept.add(item)
+    assert not kept.wants(3.9)
+    assert kept.wants(4.0)
+    kept.add(4.0)
+    assert kept.items() == (0.0, 2.0, 4.0)

@@ -529,6 +529,27 @@ def test_a_no_in_a_loop_by_hand_raises_from_the_next_epoch_start(monkeypatch: py
 
 
 @pytest.mark.usefixtures("sensor")
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_stop_that_a_loop_by_hand_is_told_by_an_error_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, *, chosen: bool
+) -> None:
+    monkeypatch.setattr("ct_notebook.ask.ask", answering(go_on=not chosen))
+    tracker = quiet(9, stop_and_confirm=True)
+
+    def train() -> None:
+        with tracker:
+            tracker.epoch_start()
+            tracker.epoch_end()
+            tracker.epoch_start()
+            raise TrainingStopped  # of another tracker
+
+    with pytest.raises(TrainingStopped):
+        train()
+    assert tracker.run.reason == ("stopped by the user" if chosen else "failed")
+    assert tracker.run.early_stop
+
+
+@pytest.mark.usefixtures("sensor")
 @pytest.mark.parametrize("go_on", [True, False])
 def test_a_budget_and_a_question_at_one_epoch_are_one_question(
     monkeypatch: pytest.MonkeyPatch, *, go_on: bool
@@ -541,7 +562,9 @@ def test_a_budget_and_a_question_at_one_epoch_are_one_question(
 
     monkeypatch.setattr("ct_notebook.ask.ask", ask)
     tracker = quiet(4, stop_and_confirm=True, max_time="0.001s", on_exceed="ask")
-    assert len(list(tracker.epochs())) == (4 if go_on else 1)
+    for _ in tracker.epochs():
+        time.sleep(0.002)
+    assert len(tracker.run.epochs) == (4 if go_on else 1)
     (about,) = asked
     assert about.startswith("Budget: time:")
 
@@ -550,7 +573,9 @@ def test_a_budget_and_a_question_at_one_epoch_are_one_question(
 def test_a_budget_that_stops_leaves_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ct_notebook.ask.ask", lambda *_: pytest.fail("it asked"))
     tracker = quiet(4, stop_and_confirm=True, max_time="0.001s", on_exceed="stop")
-    assert len(list(tracker.epochs())) == 1
+    for _ in tracker.epochs():
+        time.sleep(0.002)
+    assert len(tracker.run.epochs) == 1
 
 
 @pytest.mark.usefixtures("sensor")

@@ -60,6 +60,11 @@ class Controls:
         """Of the question that waits for an answer; "" if none does."""
         self.question: Question | None = None
 
+    @property
+    def pages(self) -> int:
+        """How many pages have shown the panel: tabs, and each time one was loaded."""
+        return len(self._newest)
+
     def put(self, question: Question) -> None:
         """Begin to wait for the answer to a question."""
         self.answer = None

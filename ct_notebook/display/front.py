@@ -124,8 +124,13 @@ class Front:
 
     @property
     def answer(self) -> bool | None:
-        """What was answered to the question; None if nothing was."""
-        return self.controls.answer
+        """What was answered to the question; None if nothing was.
+
+        A Stop that was pressed as the question came up, before the page showed it, is a no: the time-out must
+        not turn it into a yes.
+        """
+        controls = self.controls
+        return False if controls.answer is None and controls.stopping else controls.answer
 
     def put(self, question: Question) -> None:
         """Ask in the panel."""

@@ -90,16 +90,24 @@ class PanelFront(Front):
         super().open()
 
     def close(self, *, stopped: bool) -> None:
-        """Put the result in the panel's place."""
+        """Put the result in the panel's place.
+
+        A page that was loaded during the cell is not sent what the cell shows from then on: it keeps the
+        panel, which would else go away there and leave nothing.
+        """
+        keeps = self.controls.pages > 1
+        if keeps:
+            self.say("%carbontrack last shows the result of this run as a picture and a table.")
         super().close(stopped=stopped)
         if self._pump is not None:
             self._pump.close()
         run = self._recording.run()
         update_display(bundle(run), raw=True, display_id=self._display_id)
         display(report(run), raw=True, display_id=f"{self._display_id}-report")
-        with contextlib.suppress(Exception):  # a comm of a front end that is gone
-            self._panel.layout.close()
-            self._panel.close()
+        if not keeps:
+            with contextlib.suppress(Exception):  # a comm of a front end that is gone
+                self._panel.layout.close()
+                self._panel.close()
 
     def _listen(self) -> None:
         if self._pump is not None:

@@ -25,6 +25,7 @@ from .words import (
     energy_text,
     equivalent_text,
     intensity_text,
+    place_how,
     power_text,
     time_text,
 )
@@ -182,7 +183,7 @@ def facts(run: Run, findings: Sequence[Finding] = ()) -> dict[str, Any]:
         "run": run.run_id,
         "devices": [_device(device) for device in run.devices],
         "place": one_line(intensity.place),
-        "place_how": "" if intensity.is_fallback else one_line(intensity.how),
+        "place_how": one_line(place_how(intensity)),
         "intensity": one_line(intensity_text(intensity))
         + (f", now {run.intensities[-1].g_per_kwh:.4g}" if run.intensities else ""),
         "source": one_line(intensity.source),

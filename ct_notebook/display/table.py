@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -20,6 +21,7 @@ from .words import (
     energy_text,
     equivalent_text,
     intensity_text,
+    place_how,
     power_text,
 )
 
@@ -29,12 +31,33 @@ WORTH_MOVING = 0.8
 MISSING_SHOWN = 10
 """Devices that could not be read, shown at most; the log names all."""
 
+NAME_LENGTH = 80
+"""Of a device, as in the panel."""
+
+_LONG = 60
+"""Letters without a space from which on a word, such as a path, may be broken: a table is as wide as its
+longest word, and what stands beside it would be out of sight."""
+
+_PIECE = 30
+"""Letters between the places where it may be."""
+
 
 def html(run: Run) -> str:
     """The table as html: no style, no class, no script, so that nothing is lost where it is sanitised."""
-    body = "\n".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows(run))
+    body = "\n".join(f"<tr><th>{escape(name)}</th><td>{_escaped(text)}</td></tr>" for name, text in rows(run))
     caption = escape(f"{headline(run)} ({sentence(run)})")
     return f"<table>\n<caption>{caption}</caption>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _escaped(text: str) -> str:
+    """A text as html, its long words with places to break them that copying leaves out."""
+    words = re.split(r"( +)", text)
+    return "".join(
+        "<wbr>".join(escape(word[at : at + _PIECE]) for at in range(0, len(word), _PIECE))
+        if len(word) > _LONG
+        else escape(word)
+        for word in words
+    )
 
 
 def text(run: Run) -> str:
@@ -72,10 +95,12 @@ def rows(run: Run) -> Iterator[tuple[str, str]]:
             figure = f"{energy_text(by_device[device.key])}{watts}"
         else:
             figure = "not read"
-        yield device.component.upper(), one_line(f"{device.name}: {figure} ({device.how})", 300)
+        name = one_line(device.name, NAME_LENGTH)  # so that no name takes the place of its figure
+        yield device.component.upper(), one_line(f"{name}: {figure} ({device.how})", 300)
     yield from _part_rows(run)
     intensity = run.intensity
-    known = f", known by {intensity.how}" if intensity.how and not intensity.is_fallback else ""
+    how = place_how(intensity)
+    known = f", known by {how}" if how else ""
     yield "Place", one_line(f"{intensity.place}{known}")
     yield (
         "Carbon intensity",

@@ -1,7 +1,7 @@
 """Figures come in; the texts that panel, text line and static result show go out. Pure.
 
-Three significant digits for a figure, two for the ends of its interval, in the unit that fits. What was not
-measured is "".
+Three significant digits for a figure, two for the ends of its interval if they hold it so, in the unit that
+fits. What was not measured is "".
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ def intensity_text(intensity: Intensity) -> str:
     return f"{intensity.g_per_kwh:.4g} g CO2eq/kWh" + (f" ({known})" if known else "")
 
 
+def place_how(intensity: Intensity) -> str:
+    """How the place is known: "time zone Europe/Copenhagen"; "" if it is not."""
+    unknown = intensity.is_fallback or intensity.place == "Unknown"
+    return "" if unknown else intensity.how
+
+
 def time_text(seconds: float | None) -> str:
     """A time as a person says it: "45 s", "12 min", "1 h 5 min", "2 d 3 h"."""
     if seconds is None:
@@ -64,12 +70,12 @@ def time_text(seconds: float | None) -> str:
 
 def energy_range(energy_j: Band | None) -> str:
     """An interval of joules: "4.0 to 6.1 Wh"."""
-    return "" if energy_j is None else _range(energy_text(energy_j.low, 2), energy_text(energy_j.high, 2))
+    return "" if energy_j is None else _interval(energy_j.times(1 / 3600), _WH)
 
 
 def co2_range(emissions_g: Band | None) -> str:
     """An interval of grams: "0.40 to 1.2 g"."""
-    return "" if emissions_g is None else _range(co2_text(emissions_g.low, 2), co2_text(emissions_g.high, 2))
+    return "" if emissions_g is None else _interval(emissions_g, _G)
 
 
 def duration_range(duration_s: Band) -> str:
@@ -82,6 +88,13 @@ def axis_text(text: Callable[[float | None], str], value: float) -> str:
     figure, _, unit = text(value).partition(" ")
     figure = figure.rstrip("0").rstrip(".") if "." in figure else figure
     return f"{figure} {unit}"
+
+
+def _interval(band: Band, scale: _Scale) -> str:
+    """Both ends with two digits; with three where the figure would seem to lie on or beyond them."""
+    low, high = (float(f"{end:.1e}") for end in (band.low, band.high))
+    digits = 2 if low <= float(f"{band.value:.2e}") <= high and low < high else 3
+    return _range(_scaled(band.low, scale, digits), _scaled(band.high, scale, digits))
 
 
 def _range(low: str, high: str) -> str:

@@ -32,13 +32,13 @@ export class Course {
     }
   }
 
-  /** Even spacing over the whole run: a row too close to the one before the last takes the last one's place. */
+  /** Even spacing over the whole run: a row takes the last one's place if that is too close to the one before. */
   #add(row: number[]): void {
     const rows = this.#rows;
     const time = (at: number): number => rows[at]?.[0] ?? Number.NEGATIVE_INFINITY;
     const now = row[0];
     if (now === undefined || !(now > time(rows.length - 1))) return;
-    if (rows.length > 1 && now - time(rows.length - 2) < this.#spacing) {
+    if (rows.length > 1 && time(rows.length - 1) - time(rows.length - 2) < this.#spacing) {
       rows[rows.length - 1] = row;
       return;
     }

@@ -14,7 +14,7 @@ export interface Model {
 /** Epoch ends and forecasts kept at most. */
 const KEPT = 480;
 
-/** A click is shown as done for so long, until the kernel says so itself. */
+/** A click is shown as done for so long, until the kernel says so itself; a wish to the end of the epoch too. */
 const TRUST_MS = 10_000;
 
 export class Live {
@@ -34,7 +34,7 @@ export class Live {
   #page = Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 8)).join("");
   #sent = 0;
   #views = new Set<() => void>();
-  #wishes = new Map<string, number>();
+  #wishes = new Map<string, { at: number; epochs: number }>();
   #onMessage: (content: unknown, buffers: unknown) => void;
   #onLink: () => void;
 
@@ -75,7 +75,8 @@ export class Live {
     this.#wishes.delete(
       type === "pause" ? "resume" : type === "resume" ? "pause" : type === "stop" ? "go_on" : "stop",
     );
-    this.#wishes.set(type, performance.now());
+    // A training without steps listens when its epoch ends, which may be hours from now.
+    this.#wishes.set(type, { at: performance.now(), epochs: this.status?.epochs_done ?? 0 });
     this.#send(type, {});
     this.#changed();
   }
@@ -84,15 +85,16 @@ export class Live {
   answer(goOn: boolean): void {
     const question = this.status?.question;
     if (!question || this.isFresh(question.token)) return;
-    this.#wishes.set(question.token, performance.now());
+    this.#wishes.set(question.token, { at: performance.now(), epochs: -1 });
     this.#send("answer", { token: question.token, go_on: goOn });
     this.#changed();
   }
 
-  /** Whether a wish was sent a moment ago and the kernel has not taken it up yet. */
+  /** Whether a wish was sent and the kernel, as far as can be told, has had no chance to take it up yet. */
   isFresh(wish: string): boolean {
-    const at = this.#wishes.get(wish);
-    return at !== undefined && performance.now() - at < TRUST_MS;
+    const sent = this.#wishes.get(wish);
+    if (!sent) return false;
+    return performance.now() - sent.at < TRUST_MS || (this.status?.epochs_done ?? 0) <= sent.epochs;
   }
 
   receive(content: unknown, buffers: unknown[]): void {

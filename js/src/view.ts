@@ -57,6 +57,9 @@ const SPEAK_MS = 5_000;
 /** How the charts are looked at: the page's own business, no kernel knows of it. */
 type Choice = "perDevice" | "apart" | "whole";
 
+/** An interval as it stands below its figure: none if it is so narrow that it reads like the figure. */
+const interval = (range: string, figure: string): string => (range === figure ? "" : range);
+
 let views = 0;
 
 export class View {
@@ -215,10 +218,16 @@ export class View {
     );
   }
 
-  /** Update with the next frame, once, and only if anybody can see it. Speaking needs no eyes. */
+  /** Update with the next frame, once, and only if anybody can see it. Speaking and a new state need no eyes. */
   #soon(): void {
     this.#speak();
-    if (this.#frame || document.hidden || !this.#visible) return;
+    if (document.hidden || !this.#visible) {
+      // The question that was just spoken has buttons, wherever the page is scrolled to.
+      const status = this.#live.status;
+      if (status && this.#word(status) !== this.#root.dataset["state"]) this.#update();
+      return;
+    }
+    if (this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
       this.#update();
@@ -308,7 +317,7 @@ export class View {
   #showButtons(status: Status, word: Word): void {
     const isOver = FINAL.has(word);
     const held = this.#isHeld();
-    const stopping = this.#isStopping();
+    const stopping = this.#isStopping() && !isOver;
     say(this.#pauseWord, held ? "Resume" : "Pause");
     this.#pauseIcon.querySelector("path")?.setAttribute("d", held ? PLAY : PAUSE);
     say(this.#stopWord, stopping ? "Keep going" : "Stop after this epoch");
@@ -330,7 +339,7 @@ export class View {
     const ahead = status.prediction;
     const parts = ahead
       ? [
-          ahead.co2 && `${ahead.co2} CO2eq (${ahead.co2_range})`,
+          ahead.co2 && `${ahead.co2} CO2eq${ahead.co2_range === ahead.co2 ? "" : ` (${ahead.co2_range})`}`,
           ahead.energy,
           `${ahead.duration} in all`,
           ahead.equivalent,
@@ -363,7 +372,11 @@ export class View {
       const held = this.#isHeld() && "Pausing at the next step.";
       const stopping = this.#isStopping() && "Stopping when this epoch ends.";
       text = held || stopping || text;
-    } else if (word === "paused") text = "Training is held. The wait counts for nothing.";
+    } else if (word === "paused") {
+      text = this.#isStopping()
+        ? "Training is held. After Resume it goes on to the end of this epoch and stops there."
+        : "Training is held. The wait counts for nothing.";
+    }
     say(this.#note, text);
     show(this.#note, text !== "");
   }
@@ -384,18 +397,23 @@ export class View {
     say(
       this.#co2.more,
       status.co2
-        ? [status.co2_range, status.equivalent, `at ${facts.intensity}`].filter(Boolean).join(" · ")
+        ? [interval(status.co2_range, status.co2), status.equivalent, `at ${facts.intensity}`]
+            .filter(Boolean)
+            .join(" · ")
         : "nothing was read yet",
     );
     say(this.#energy.main, status.energy || "–");
-    say(this.#energy.more, status.energy_range);
+    say(this.#energy.more, interval(status.energy_range, status.energy));
     show(this.#ahead.box, ahead !== null || (status.epochs !== null && !over));
     if (ahead) {
       say(this.#ahead.main, ahead.co2 ? `${ahead.co2} CO2eq` : ahead.duration);
-      const time = `${ahead.duration} (${ahead.duration_range})`;
+      const range = interval(ahead.duration_range, ahead.duration);
+      const time = range ? `${ahead.duration} (${range})` : ahead.duration;
       say(
         this.#ahead.more,
-        [ahead.co2_range, ahead.energy, time, ahead.equivalent].filter(Boolean).join(" · "),
+        [interval(ahead.co2_range, ahead.co2), ahead.energy, time, ahead.equivalent]
+          .filter(Boolean)
+          .join(" · "),
       );
       say(this.#ahead.name, `Expected for all ${ahead.epochs} epochs`);
       const seen =
@@ -564,8 +582,9 @@ export class View {
       "Not measured",
       ...facts.unmeasured.map(
         (each) =>
-          [each.what, each.why].filter(Boolean).join(": ") +
-          (each.remedy ? ` To measure it: ${each.remedy}` : ""),
+          [each.what, each.remedy ? each.why.replace(/[^.!?]$/, "$&.") : each.why]
+            .filter(Boolean)
+            .join(": ") + (each.remedy ? ` To measure it: ${each.remedy}` : ""),
       ),
     );
     add("Notes", ...facts.notes);

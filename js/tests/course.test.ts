@@ -38,6 +38,14 @@ test("a day at one row a second stays bounded, even and exact", () => {
   expect(Math.max(...gaps)).toBeLessThanOrEqual(4 * Math.min(...gaps.slice(0, -1)));
 });
 
+test("a curve is as dense at its end as at its beginning", () => {
+  const course = new Course(1, 100);
+  for (let second = 0; second <= 140; second++) course.add(rows([second, second, 100 * second]));
+  const times = course.times();
+  const gaps = times.slice(1, -1).map((time, at) => time - (times[at] ?? 0));
+  expect(new Set(gaps).size).toBe(1);
+});
+
 test("a sum leaves out what was not read", () => {
   expect(
     total([

@@ -123,6 +123,15 @@ test("figures, epochs and what is not measured are there", () => {
   }
 });
 
+test("an interval that reads like its figure is not said twice", () => {
+  open({ energy: "111 mWh", energy_range: "111 mWh", co2: "44.3 mg", co2_range: "44.3 mg" });
+  const text = element.textContent ?? "";
+  expect(text.split("111 mWh").length - 1).toBe(1);
+  expect([...element.querySelectorAll(".ct-more")].some((each) => each.textContent?.includes("44.3"))).toBe(
+    false,
+  );
+});
+
 test("a tick changes texts and no element, and focus stays", async () => {
   open();
   const pause = button("Pause");
@@ -157,6 +166,53 @@ test("a stop can be taken back", async () => {
   expect(kinds()).toEqual(["hello", "stop", "go_on"]);
 });
 
+test("a stop in a long epoch without steps stands until that epoch has ended", async () => {
+  open();
+  const done = fixture.status.epochs_done;
+  button("Stop after this epoch").click();
+  const clock = vi.spyOn(performance, "now");
+  const later = performance.now() + 60_000;
+  clock.mockReturnValue(later);
+  await tick({ epochs_done: done });
+  expect(button("Keep going").disabled).toBe(false);
+  expect(element.textContent).toContain("Stopping when this epoch ends.");
+  await tick({ epochs_done: done + 1 });
+  expect(button("Stop after this epoch").disabled).toBe(false);
+  clock.mockRestore();
+});
+
+test("a stop of a held training says that it waits for Resume", async () => {
+  open({ state: "paused" });
+  expect(element.textContent).not.toContain("After Resume");
+  button("Stop after this epoch").click();
+  await frame();
+  expect(element.textContent).toContain("After Resume it goes on to the end of this epoch and stops there.");
+  await tick({ stopping: true });
+  button("Keep going").click();
+  await frame();
+  expect(element.textContent).toContain("The wait counts for nothing.");
+});
+
+test("what is missing and how to measure it are two sentences", () => {
+  const snapshot = base();
+  const found = { what: "RAPL", remedy: "chmod" };
+  snapshot.facts.unmeasured = [
+    { ...found, why: "permission denied" },
+    { ...found, why: "May not be read." },
+  ];
+  open({}, snapshot);
+  expect(element.textContent).toContain("RAPL: permission denied. To measure it: chmod");
+  expect(element.textContent).toContain("RAPL: May not be read. To measure it: chmod");
+});
+
+test("a question is there for whoever does not see the page", async () => {
+  open();
+  vi.spyOn(document, "hidden", "get").mockReturnValue(true);
+  await tick({ state: "waiting", question: { token: "t", left_s: 9, default: "continue", about: "" } });
+  vi.restoreAllMocks();
+  expect(button("Continue").closest("[hidden]")).toBeNull();
+});
+
 test("a question is answered once, however often it is clicked", async () => {
   open({ state: "waiting", question: { token: "t1", left_s: 60, default: "stop", about: "" } });
   expect(element.textContent).toContain("Without an answer it stops in");
@@ -179,6 +235,13 @@ test("focus goes on to the buttons above when the question is gone", async () =>
   button("Stop").focus();
   await tick({ state: "measuring", question: null });
   expect(document.activeElement).toBe(button("Pause"));
+});
+
+test("what was stopped is not offered to be kept going", async () => {
+  open({ stopping: true });
+  expect(button("Keep going").disabled).toBe(false);
+  await tick({ state: "stopped", stopping: true });
+  expect(button("Stop after this epoch").disabled).toBe(true);
 });
 
 test("the end of a run leaves no button to press", async () => {

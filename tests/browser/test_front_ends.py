@@ -80,6 +80,9 @@ def test_a_reload_in_mid_run_brings_the_panel_back_and_it_can_be_clicked(
     notebook.soon("the last cell has run", lambda: truth.has("next2"))
     assert done < len(truth.of("epoch")) < 200
     assert truth.order[-4:] == ["epoch", "after", "next1", "next2"]
+    # The picture of the result does not reach a page that was loaded in mid-run.
+    panel.wait_for("Stopped")
+    assert panel.shows("%carbontrack last").is_visible()
 
 
 @every_pair

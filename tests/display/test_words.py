@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ct_notebook.display import words
-from ct_notebook.records import Band
+from ct_notebook.records import Band, Intensity
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,32 @@ def test_other_units() -> None:
 def test_an_interval_says_its_unit_once_if_it_can() -> None:
     assert words.energy_range(Band(18_000, 14_400, 21_960)) == "4.0 to 6.1 Wh"
     assert words.co2_range(Band(1, 0.5, 2)) == "500 mg to 2.0 g"
-    assert words.co2_range(Band(1, 1, 1)) == "1.0 g"
     assert words.co2_range(None) == ""
     assert words.duration_range(Band(60, 50, 70)) == "0:00:50 to 0:01:10"
+
+
+@pytest.mark.parametrize(
+    ("band", "text"),
+    [
+        (Band(1.77, 1.77, 1.77), "1.77 g"),
+        (Band(1.776, 1.772, 1.781), "1.77 to 1.78 g"),  # with two digits it were 1.8 g, which is none of them
+        (Band(1.77, 1.76, 1.86), "1.76 to 1.86 g"),  # 1.8 to 1.9 g would leave 1.77 g out
+        (Band(1.83, 1.7, 1.84), "1.70 to 1.84 g"),
+        (Band(1.77, 1.74, 1.86), "1.7 to 1.9 g"),
+        (Band(1000, 999, 1001), "999 g to 1.00 kg"),
+        (Band(0, 0, 0), "0 g"),
+    ],
+)
+def test_an_interval_never_leaves_its_own_figure_out(band: Band, text: str) -> None:
+    assert words.co2_range(band) == text
+    assert words.energy_range(band.times(3600)) == text.replace("g", "Wh")
+
+
+def test_a_place_that_is_not_known_is_known_by_nothing() -> None:
+    given = Intensity(400, None, "Unknown", "given by you", "", "", how="setting")
+    assert words.place_how(given) == ""
+    assert words.place_how(dataclasses.replace(given, place="Denmark")) == "setting"
+    assert words.place_how(dataclasses.replace(given, place="World", is_fallback=True)) == ""
 
 
 def test_round_values_on_an_axis_have_no_needless_zeros() -> None:

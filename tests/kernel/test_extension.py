@@ -108,6 +108,8 @@ def test_last_is_the_result(kernel: Kernel) -> None:
     answer = kernel.run("%carbontrack last")
     assert len(answer.results) == 1
     assert answer.results[0].startswith("Run: 3 ")
+    (table,) = answer.displays
+    assert "<th>Energy</th>" in table["text/html"]
     assert (
         kernel.run("run = get_ipython().run_line_magic('carbontrack', 'last'); print(len(run.epochs))").stdout
         == "3\n"

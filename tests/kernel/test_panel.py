@@ -96,6 +96,17 @@ def test_an_answer_arrives_while_the_cell_waits(
     assert kernel.value(f"{LAST}.paused_s") > 0
 
 
+def test_a_stop_that_was_pressed_as_the_question_came_up_is_a_no(kernel: Kernel, tmp_path: Path) -> None:
+    page, sent = shown(kernel, tmp_path, "--stop-and-confirm --confirm-timeout 5 --on-timeout continue")
+    page.listen(lambda: bool(page.states and page.status["question"]), "the question")
+    page.say("stop")
+    page.finish(sent)
+    drain(kernel, sent)
+    assert kernel.value("steps") == 2
+    assert "Quitting..." in page.text
+    assert "nobody answered" not in page.text
+
+
 def test_only_the_first_answer_with_the_right_token_counts(kernel: Kernel, tmp_path: Path) -> None:
     page, sent = shown(kernel, tmp_path, "--stop-and-confirm")
     page.see("waiting")
@@ -261,6 +272,23 @@ def test_the_end_leaves_a_picture_and_a_table_and_closes_the_widget(kernel: Kern
     assert page.comm in page.closed
     assert len(page.closed) == 2  # its layout too: nothing is left to be saved with the notebook
     assert sum(len(repr(each)) for each in (picture, table)) < 150_000
+
+
+def test_a_page_that_was_loaded_in_mid_run_keeps_the_panel(kernel: Kernel, tmp_path: Path) -> None:
+    page, sent = shown(kernel, tmp_path)
+    page.see("measuring")
+    reloaded = PlayedPage(kernel, "page-2")
+    reloaded.comm, reloaded.run = page.comm, page.run
+    reloaded.say("hello", seq=0)
+    page.finish(sent)
+    drain(kernel, sent)
+    assert page.closed == []
+    assert page.status["state"] == "finished"
+    assert "%carbontrack last" in page.status["message"]
+    snapshots = len(page.snapshots)
+    page.ask_for_state()
+    page.listen(lambda: len(page.snapshots) > snapshots, "the state of a page that is loaded once more")
+    assert page.snapshots[-1]["status"]["state"] == "finished"
 
 
 def test_text_is_updated_in_place_where_nobody_can_be_asked(kernel: Kernel, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,5 +148,9 @@ def test_an_interrupt_at_the_question_ends_the_run_and_not_the_kernel(kernel: Ke
     answer = kernel.answer(sent)
     assert (answer.status, answer.error, answer.errors) == ("error", "KeyboardInterrupt", 1)
     assert "Actual consumption for 2 epoch(s):" in answer.stdout
+    assert "2 of 6 declared epochs were seen." in answer.stdout
+    # The user's own loop, and the one frame that IPython always shows: the last.
+    assert "for epoch in range(6):" in answer.traceback
+    assert len(re.findall(r"ct_notebook[/\\]\w+", answer.traceback)) == 1, answer.traceback
     assert kernel.value("1 + 1") == 2
     assert outputs(tmp_path)[0].rstrip().endswith("Monitoring thread ended.")
