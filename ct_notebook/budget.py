@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .errors import SettingError
+from .errors import SettingError, shown
 
 GRAMS = {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
 SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -151,7 +151,7 @@ def _amount(name: str, value: object, units: dict[str, float], wanted: str) -> f
         total += float(part[1]) * units[part[2].lower()]
         at = part.end()
     if not text or at < len(text) or not (math.isfinite(total) and total > 0):
-        msg = f"{name}={value!r} cannot be meant: {wanted}."
+        msg = f"{name}={shown(value)} cannot be meant: {wanted}."
         raise SettingError(msg)
     return total
 

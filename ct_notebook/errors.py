@@ -14,6 +14,19 @@ Nothing of this is ever raised into a training loop that only runs under the tra
 
 from __future__ import annotations
 
+import reprlib
+
+SHOWN = 80
+"""Letters of a value that an error repeats, at most."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = SHOWN
+
+
+def shown(value: object) -> str:
+    """A value that cannot be meant, as an error repeats it: its repr, cut in the middle if it is long."""
+    return _SHORT.repr(value)
+
 
 class CtNotebookError(Exception):
     """Anything that ct_notebook raises on purpose."""

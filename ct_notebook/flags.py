@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 from traitlets import TraitError, TraitType
 from traitlets.config import Configurable
 
-from .errors import SettingError
+from .errors import SHOWN, SettingError, shown
 from .settings import OPTIONS, Option, environment_name
 
 MAGIC = "carbontrack"
@@ -101,7 +101,7 @@ def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
     while at < len(line.rstrip()):
         token = _TOKEN.match(line, at)
         if token is None:
-            msg = f"a quote is not closed: {line[at:].strip()}"
+            msg = f"a quote is not closed: {line[at:].strip()[:SHOWN]}"
             raise usage(msg)
         if token[1].startswith("#"):
             break
@@ -110,11 +110,11 @@ def read_flags(line: str) -> tuple[str | None, dict[str, Any]]:
     known, unknown = _flags().parse_known_args(words)
     if unknown:
         if not unknown[0].startswith("-"):
-            msg = f"{unknown[0]!r} belongs to no flag; a value with a space in it stands in quotes"
+            msg = f"{shown(unknown[0])} belongs to no flag; a value with a space in it stands in quotes"
             raise usage(msg)
         flags = ["--epochs", "--no-log", *(option.flag_name for option in OPTIONS if option.flag_name)]
         near = nearest(unknown[0].split("=")[0], flags)
-        msg = f"there is no {unknown[0]}" + (f", did you mean {near}?" if near else "")
+        msg = f"there is no {unknown[0][:SHOWN]}" + (f", did you mean {near}?" if near else "")
         raise usage(msg)
     given = {name: unquoted(value) for name, value in vars(known).items() if name != "epochs"}
     words = known.epochs or []

@@ -307,7 +307,8 @@ class Notebook:
         if loop is None:
             if not seen and not by_hand:
                 way = _way_for(declared)
-                return [f"no epoch loop was found, so the cell was measured as one epoch. ({way})"]
+                unasked = ", and the question was not put" if cell.settings.stop_and_confirm else ""
+                return [f"no epoch loop was found, so the cell was measured as one epoch{unasked}. ({way})"]
             told = [f"epochs were marked by hand ({seen})."]
         elif by_hand and watch.handed_over:
             where = place(loop.line, loop.function)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import SettingError
+from .errors import SettingError, shown
 
 if TYPE_CHECKING:
     from .budget import Budget
@@ -23,7 +23,7 @@ Check = Callable[[str, Any], Any]
 
 
 def _refuse(name: str, value: object, wanted: str) -> SettingError:
-    return SettingError(f"{name}={value!r} cannot be meant: {wanted}.")
+    return SettingError(f"{name}={shown(value)} cannot be meant: {wanted}.")
 
 
 def _number(wanted: str, accept: Callable[[float], bool]) -> Check:
@@ -541,10 +541,10 @@ def _check_together(settings: Settings) -> None:
         )
         raise SettingError(msg)
     if settings.sim_cpu is not None and settings.sim_cpu_tdp is None:
-        msg = f"sim_cpu={settings.sim_cpu!r} needs sim_cpu_tdp, the TDP in watts."
+        msg = f"sim_cpu={shown(settings.sim_cpu)} needs sim_cpu_tdp, the TDP in watts."
         raise SettingError(msg)
     if settings.sim_gpu is not None and settings.sim_gpu_watts is None:
-        msg = f"sim_gpu={settings.sim_gpu!r} needs sim_gpu_watts, the power in watts."
+        msg = f"sim_gpu={shown(settings.sim_gpu)} needs sim_gpu_watts, the power in watts."
         raise SettingError(msg)
 
 

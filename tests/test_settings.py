@@ -1,5 +1,6 @@
 import inspect
 import pickle
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,15 @@ def test_what_cannot_be_meant_is_refused_in_one_line(given: dict[str, object]) -
 def test_a_number_of_epochs_is_at_least_one(epochs: object) -> None:
     with pytest.raises(SettingError, match="epochs="):
         resolve(epochs, {}, environ={})
+
+
+@pytest.mark.parametrize("name", ["pue", "country", "zone", "region", "max_co2", "sim_cpu", "display"])
+def test_a_long_value_is_not_repeated_whole(name: str) -> None:
+    given: Any = {name: "Q" * 10_000}
+    with pytest.raises(SettingError) as caught:
+        CarbonTracker(3, **given)
+    assert "QQQ..." in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 def test_a_key_appears_in_no_pickle() -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal, cast
 
-from ct_notebook.errors import CtNotebookError, SettingError
+from ct_notebook.errors import CtNotebookError, SettingError, shown
 from ct_notebook.records import Intensity
 
 from .great_britain import part_of_britain
@@ -224,7 +224,7 @@ def of_region(text: str, how: str, *, kind: Kind | None = None) -> Intensity:
     if region.g_per_kwh is None or kind not in {None, region.kind}:
         found = _of_zone(_grid_zones()[region.zone], how)
         if kind not in {None, found.kind}:
-            msg = f"region={text!r} has no {kind} figure; take the {found.kind} one."
+            msg = f"region={shown(text)} has no {kind} figure; take the {found.kind} one."
             raise SettingError(msg)
         return replace(found, place=place)
     return Intensity(
@@ -280,7 +280,7 @@ def find_zone(text: str) -> Zone:
     codes = [code for code in codes if code in of_it or not of_it] + of_it
     hint = ", ".join(f"{code} ({found[code].name})" for code in list(dict.fromkeys(codes))[:3])
     msg = (
-        f"zone={text!r} is not in the table"
+        f"zone={shown(text)} is not in the table"
         + (f"; did you mean {hint}?" if hint else ".")
         + " Give a zone of Electricity Maps (DK-DK1), a country, or the figure itself with carbon_intensity."
     )
@@ -312,7 +312,7 @@ def find_region(text: str) -> Region:
     near += _near(wanted, of_it)
     hint = ", ".join(of_it[name].name for name in list(dict.fromkeys(near))[:3])
     msg = (
-        f"region={text!r} is not in the table"
+        f"region={shown(text)} is not in the table"
         + (f"; did you mean {hint}?" if hint else ".")
         + " Give a region of Google Cloud, AWS or Azure (gcp:europe-west1), or a country or zone."
     )
@@ -346,7 +346,7 @@ def country_code(text: str) -> str:
         f"{countries[iso2].name} ({iso2})" for iso2 in dict.fromkeys(names[name] for name in near)
     )
     msg = (
-        f"country={text!r} is not in the table"
+        f"country={shown(text)} is not in the table"
         + (f"; did you mean {hint}?" if hint else ".")
         + " Give an ISO 3166 code (DK or DNK) or an English name (Denmark), in capitals or not, or "
         "the figure itself with carbon_intensity."

@@ -53,7 +53,7 @@ def test_stop_ends_the_loop_and_the_code_after_it_runs(notebook: NotebookPage, t
 
 @every_pair
 def test_pause_holds_the_training_and_resume_lets_it_go_on(notebook: NotebookPage, truth: Truth) -> None:
-    panel = queue(notebook, truth, training_cell(epochs=3, steps=10))
+    panel = queue(notebook, truth, training_cell(epochs=3, steps=40))
     panel.click("Pause")
     panel.wait_for("Paused")
     held = truth.lines

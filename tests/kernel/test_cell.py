@@ -387,6 +387,11 @@ def test_a_cell_without_a_loop_is_one_epoch_and_says_so(kernel: Kernel) -> None:
     assert answer.stdout.count("no epoch loop was found, so the cell was measured as one epoch.") == 1
 
 
+def test_a_cell_without_a_loop_that_was_to_ask_says_that_it_did_not(kernel: Kernel) -> None:
+    answer = kernel.run(f"{HEAD} --epochs 3 --stop-and-confirm\nx = sum(range(1000))")
+    assert "measured as one epoch, and the question was not put." in answer.stdout
+
+
 def test_fewer_epochs_than_declared_are_told(kernel: Kernel) -> None:
     answer = kernel.run(f"{HEAD} --epochs 100\nfor epoch in range(50): pass")
     assert epochs(kernel) == (50, 0)

@@ -5,6 +5,7 @@ Playwright delivers what a page says only while it is asked something, so waitin
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import time
@@ -19,6 +20,9 @@ from support.jupyter_server import JupyterServer
 
 PATIENCE_S = 45.0
 """What does not come about within this time is taken to come about never."""
+
+ABOUT_TO_S = 2.0
+"""How long a kernel whose last cell has ended may take to say that it is idle."""
 
 LOOK_MS = 40
 
@@ -258,6 +262,9 @@ class NotebookPage(ABC):
 
     def calm(self) -> None:
         """End whatever runs, so that the next test finds the kernel idle."""
+        # It most often is about to be. An interrupt then may hit the kernel as it says so, and is waited for.
+        with contextlib.suppress(AssertionError):
+            soon(self.page, "", lambda: self.is_idle, ABOUT_TO_S)
         if not self.is_idle:
             self.interrupt()
         self.soon("the kernel is idle", lambda: self.is_idle)
